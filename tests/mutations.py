@@ -122,15 +122,16 @@ def mutated(data, dice):
     return data
 
 
-def with_other_values(value, seed):
-    """A configuration in which a few values, or the names of their members, are others."""
-    random = Random(seed)  # noqa: S311  # no secret
+def with_other_values(value, dice, values=VALUES):
+    """A document in which a few values or names of members are others, or gone."""
     copy = deepcopy(value)
-    for _ in range(random.randint(1, 3)):
-        holder, key = random.choice(list(_places(copy)) or [({}, "")])
-        other = deepcopy(random.choice(VALUES))
-        if isinstance(holder, dict) and random.random() < 0.2:
-            holder[random.choice(["name", "pool", "subnet4", "é", "subnet\x1b"])] = other
+    for _ in range(dice.randint(1, 3)):
+        holder, key = dice.choice(list(_places(copy)) or [({}, "")])
+        other, how = deepcopy(dice.choice(values)), dice.random()
+        if isinstance(holder, dict) and how < 0.2:
+            holder[dice.choice(["name", "pool", "subnet4", "schema_version", "é", ""])] = other
+        elif holder and how < 0.3:
+            del holder[key]
         else:
             holder[key] = other
     return copy

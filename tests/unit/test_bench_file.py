@@ -7,6 +7,7 @@ from tests.bench_document import DOCUMENT
 
 from leaselab.lab.bench.lock import lease_s
 from leaselab.lab.contract.server import PROFILE_END_S
+from leaselab.lab.contract.servers import apart, can_have_company
 from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures.max_rate import MaxRate
@@ -36,16 +37,22 @@ def test_a_procedure_names_only_what_differs(document):
     assert procedure == MaxRate(rounds=3, trim=0, late_s=1.0, loss_ratio=0.025)
 
 
-@pytest.mark.parametrize("role", ["server", "generator"])
-def test_a_bench_needs_both_hosts(document, role):
-    del document["hosts"][role]
-    refused(document, f"no host for the {role}")
+@pytest.mark.parametrize(
+    ("part", "lost", "what"),
+    [
+        ("hosts", "server", "no host for the server"),
+        ("hosts", "generator", "no host for the generator"),
+        ("servers", "server", r"no server.*wanted servers\.server"),
+    ],
+)
+def test_a_bench_needs_both_hosts_and_its_server(document, part, lost, what):
+    del document[part][lost]
+    refused(document, what)
 
 
 @pytest.mark.parametrize("version", [None, 0, 1, 3, "2"])
 def test_another_schema_version_is_refused(document, version):
-    document["schema_version"] = version
-    refused(document, "schema version is not this leaselab's")
+    refused(document | {"schema_version": version}, "schema version is not this leaselab's")
 
 
 @pytest.mark.parametrize("content", [[], "text", 1, None])
@@ -77,11 +84,6 @@ def test_a_pair_needs_its_partner_and_a_support_its_host(document, part, beside,
     refused(document, what)
 
 
-def test_a_bench_needs_its_server(document):
-    document["servers"] = {}
-    refused(document, r"no server.*wanted servers\.server")
-
-
 def test_a_lock_outlasts_what_comes_between_its_renewals(document):
     """A start of the server; with a database and a partner, what these take to start."""
 
@@ -102,3 +104,28 @@ def test_a_lock_outlasts_what_comes_between_its_renewals(document):
     assert lasts() == 300, "of the support, and then of the server"
     document["procedure"] = {"name": "profile", "rate": 100}
     assert lasts() > PROFILE_END_S
+
+
+def test_a_server_that_declares_it_can_have_company_where_there_is_a_second_place(document):
+    """One that does not declare it, has no second place or is of a pair cannot."""
+
+    def can():
+        return can_have_company(parse_bench(document, "bench.json"))
+
+    server, there = document["servers"]["server"], document["hosts"]["server"]
+    server["capabilities"] = ["two-addresses"]
+    assert not can()
+    there["second"] = {"interface": "leaselab2", "address": "198.18.0.11"}
+    assert can()
+    server["capabilities"] = ["crash", "list"]
+    assert not can()
+    server["capabilities"] = ["two-addresses"]
+    pair(document)
+    assert not can()
+
+
+@pytest.mark.parametrize("change", [{}, {"relayed": True}])
+def test_a_load_apart_is_heard_by_its_own_server_alone(document, change):
+    document["servers"]["server"] |= {"load_apart": change} if change else {}
+    bench = parse_bench(document, "bench.json")
+    assert apart(bench).scenario.load == {**bench.scenario.load, **change}

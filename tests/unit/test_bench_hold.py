@@ -38,24 +38,17 @@ def bench(tmp_path):
 def test_a_sweep_takes_a_bench_under_the_hold_and_releases_it(bench):
     assert bench.call("acquire", SWEEP, under=HOLD) == DONE
     assert bench.holder() == SWEEP
+    assert bench.call("acquire", "another sweep", under=HOLD) == HELD_BY_OTHER
+    assert bench.call("acquire", HOLD) == HELD_BY_OTHER, "a playbook changes nothing meanwhile"
     assert bench.call("renew", SWEEP, under=HOLD) == DONE
     assert bench.call("release", SWEEP) == DONE
     assert bench.holder() == HOLD
     assert bench.call("acquire", OTHER) == HELD_BY_OTHER
 
 
-def test_a_second_sweep_of_the_same_hold_does_not_share_the_bench(bench):
-    """Nor does a playbook of it change the bench meanwhile."""
-    bench.call("acquire", SWEEP, under=HOLD)
-    assert bench.call("acquire", "another sweep", under=HOLD) == HELD_BY_OTHER
-    assert bench.call("acquire", HOLD) == HELD_BY_OTHER
-
-
-def test_the_hold_starts_again_when_it_has_the_bench_back(tmp_path):
-    bench = Bench(tmp_path)
-    bench.call("acquire", HOLD, lease_s=100)
-    bench.call("acquire", SWEEP, under=HOLD, lease_s=200)
-    bench.pass_time(110)
+def test_the_hold_starts_again_when_it_has_the_bench_back(bench):
+    bench.call("acquire", SWEEP, under=HOLD, lease_s=700)
+    bench.pass_time(610)
     bench.call("release", SWEEP)
     assert bench.call("acquire", OTHER) == HELD_BY_OTHER
 
@@ -67,9 +60,7 @@ def test_a_hold_outlives_a_sweep_that_died_under_it(bench):
     assert bench.call("acquire", "the next sweep", under=HOLD) == DONE
 
 
-def test_a_sweep_that_goes_on_prolongs_the_hold_it_is_under(tmp_path):
-    bench = Bench(tmp_path)
-    bench.call("acquire", HOLD, lease_s=800)
+def test_a_sweep_that_goes_on_prolongs_the_hold_it_is_under(bench):
     bench.call("acquire", SWEEP, under=HOLD, lease_s=400)
     for _ in range(4):
         bench.pass_time(250)
@@ -86,33 +77,27 @@ def test_what_a_killed_sweep_left_is_reclaimed_by_the_hold_alone(bench):
     assert bench.call("acquire", OTHER) == DONE
 
 
-def test_a_hold_that_expired_and_was_taken_by_others_reclaims_nothing(tmp_path):
-    bench = Bench(tmp_path)
-    bench.call("acquire", HOLD, lease_s=60)
-    bench.pass_time(61)
+def test_a_hold_that_expired_and_was_taken_by_others_reclaims_nothing(bench):
+    bench.pass_time(601)
     bench.call("acquire", OTHER)
     assert bench.call("reclaim", HOLD) == HELD_BY_OTHER
     assert bench.call("acquire", SWEEP, under=HOLD) == HELD_BY_OTHER
 
 
-def test_a_hold_reclaims_a_bench_in_maintenance_only_while_it_is_in_force(tmp_path):
-    bench = Bench(tmp_path)
-    bench.call("acquire", HOLD, lease_s=600)
+def test_a_hold_reclaims_a_bench_in_maintenance_only_while_it_is_in_force(bench):
     bench.call("acquire", SWEEP, under=HOLD)
     assert bench.close() == DONE
     assert bench.call("reclaim", HOLD) == DONE
     assert bench.call("release", HOLD) == DONE
     assert bench.call("reclaim", HOLD) == HELD_BY_OTHER
-    assert not (tmp_path / "lock.json").exists()
+    assert not (bench.folder / "lock.json").exists()
 
 
-def test_a_sweep_whose_hold_has_expired_takes_the_free_bench_for_itself(tmp_path):
-    bench = Bench(tmp_path)
-    bench.call("acquire", HOLD, lease_s=60)
-    bench.pass_time(61)
+def test_a_sweep_whose_hold_has_expired_takes_the_free_bench_for_itself(bench):
+    bench.pass_time(601)
     assert bench.call("acquire", SWEEP, under=HOLD) == DONE
     bench.call("release", SWEEP)
-    assert not (tmp_path / "lock.json").exists()
+    assert not (bench.folder / "lock.json").exists()
 
 
 def test_a_checkout_keeps_its_hold_for_itself(tmp_path):

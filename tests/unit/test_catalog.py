@@ -2,32 +2,23 @@
 
 import pytest
 import yaml
+from tests.own import refusals_of
 
 from leaselab.catalog.catalogue import Catalogue, scenarios_of
 from leaselab.catalog.family import load_families
 from leaselab.model.errors import LeaselabError, Outcome
 
 SERVER = {"kind": "kea", "options": {"backend": "memfile"}}
-LOAD = {
-    "generator": "perfdhcp",
-    "transaction": {"name": "DHCPv4 exchange", "plural": "exchanges", "stages": ["A-B", "C-D"]},
-    "family": 4,
-    "subnet": "10.0.0.0/8",
-    "pool": "10.0.0.1 - 10.255.255.254",
-}
-
+NETWORK = {"family": 4, "subnet": "10.0.0.0/8", "pool": "10.0.0.1 - 10.255.255.254"}
+EXCHANGE = {"name": "DHCPv4 exchange", "plural": "exchanges", "stages": ["A-B", "C-D"]}
+LOAD = {"generator": "perfdhcp", "transaction": EXCHANGE, **NETWORK}
 BURST = {"clients": 10}
 ONE = {"name": "one"}
 
 
 def family(**fields):
-    return {
-        "description": "An example",
-        "server": SERVER,
-        "load": "four",
-        "axes": [[ONE]],
-        **fields,
-    }
+    least = {"description": "An example", "server": SERVER, "load": "four", "axes": [[ONE]]}
+    return least | fields
 
 
 def options(**fields):
@@ -66,26 +57,19 @@ def refused(place, match):
 def test_every_entry_of_one_axis_meets_every_entry_of_the_others(folder):
     slow = {"name": "slow", "options": {"lease_lifetime_s": 7}}
     example = scenarios_in(folder(family(axes=[[{"name": "a"}, {"name": "b"}], [{}, slow]])))
-    lifetimes = {
-        name: item.server.options["lease_lifetime_s"] for name, item in example.items()
-    }
-    assert list(lifetimes.items()) == [("a", 86400), ("a-slow", 7), ("b", 86400), ("b-slow", 7)]
+    lifetimes = [
+        (name, each.server.options["lease_lifetime_s"]) for name, each in example.items()
+    ]
+    assert lifetimes == [("a", 86400), ("a-slow", 7), ("b", 86400), ("b-slow", 7)]
     assert all(item.description == "An example" for item in example.values())
 
 
 def test_what_entries_set_is_merged_key_by_key_in_their_order(folder):
-    first = {
-        "name": "x",
-        "options": {"backend": "mysql", "threads": 2},
-        "beside": {"mysql": {"innodb_log_mib": 64, "innodb_doublewrite": False}},
-        "factors": {"backend": "mysql", "size": 1},
-    }
-    second = {
-        "name": "y",
-        "options": {"multi_threading": True, "threads": 4, "queue_size": 8},
-        "beside": {"mysql": {"innodb_log_mib": 128}},
-        "factors": {"size": 2},
-    }
+    first = {"name": "x", "options": {"backend": "mysql", "threads": 2}}
+    first |= {"beside": {"mysql": {"innodb_log_mib": 64, "innodb_doublewrite": False}}}
+    first |= {"factors": {"backend": "mysql", "size": 1}}
+    second = {"name": "y", "beside": {"mysql": {"innodb_log_mib": 128}}, "factors": {"size": 2}}
+    second |= {"options": {"multi_threading": True, "threads": 4, "queue_size": 8}}
     fields = {"axes": [[first], [second]], "factors": {"place": "here"}, "across": ["size"]}
     entry = scenarios_in(folder(family(**fields)))["x-y"]
     wanted = {"backend": "mysql", "threads": 4, "queue_size": 8}
@@ -95,22 +79,17 @@ def test_what_entries_set_is_merged_key_by_key_in_their_order(folder):
     assert entry.across == ("size",)
 
 
-@pytest.mark.parametrize(
-    ("fields", "names"),
-    [
-        ({"axes": []}, "example"),
+def test_a_name_is_of_its_file_or_of_its_entries(folder):
+    for axes, names in (
+        ([], ["example"]),
         (
-            {"axes": [{"memfile_persist": [True, False]}]},
-            "memfile-persist-false memfile-persist-true",
+            [{"memfile_persist": [True, False]}],
+            ["memfile-persist-false", "memfile-persist-true"],
         ),
-        (
-            {"axes": [{"procedure.fill": [0.5, 0.999]}], "procedure": {"name": "fill"}},
-            "fill-0.5 fill-0.999",
-        ),
-    ],
-)
-def test_a_name_is_of_its_file_or_of_its_entries(folder, fields, names):
-    assert list(scenarios_in(folder(family(**fields)))) == names.split()
+        ([{"procedure.fill": [0.5, 0.999]}], ["fill-0.5", "fill-0.999"]),
+    ):
+        fields = {"axes": axes, "procedure": {"name": "fill"}}
+        assert list(scenarios_in(folder(family(**fields)))) == names
 
 
 @pytest.mark.parametrize(
@@ -149,7 +128,7 @@ def test_an_axis_of_a_factor_sets_what_it_names_and_the_factor(folder, holds, fa
 def test_a_load_brings_its_generator_its_transaction_and_what_it_is_like(folder):
     item = scenarios_in(folder(family()))["one"]
     assert (item.generator, item.transaction.stages) == ("perfdhcp", ("A-B", "C-D"))
-    assert item.load == {key: LOAD[key] for key in ("family", "subnet", "pool")}
+    assert item.load == NETWORK
 
 
 def test_an_entry_may_name_another_load_and_a_partner(folder):
@@ -267,18 +246,10 @@ def test_a_name_exists_once_and_a_folder_has_some(folder, tmp_path):
         (["b*", "a", "?"], ["b", "b-x", "a"]),
         (["other"], ["b", "b-x", "a", "a-x"]),
         (["one"], ["one"]),
-        (["one", "z*"], r"no scenario matches 'z\*'"),
-        (["othr"], "did you mean 'other'"),
-        (["onn"], "did you mean 'one'"),
-        (["xyzzy"], "wanted one of a, a-x, b, b-x, one"),
     ],
 )
 def test_patterns_mean_names_or_a_family_each_once_in_the_order_given(folder, patterns, names):
     folder(family(axes=[[{"name": "b"}, {"name": "a"}], [{}, {"name": "x"}]]), "other.yml")
     catalogue = Catalogue(folder(family(), "one.yml").parent)
-    if isinstance(names, list):
-        assert [scenario.name for scenario in catalogue.match(patterns)] == names
-        return
-    with pytest.raises(LeaselabError, match=names) as caught:
-        catalogue.match(patterns)
-    assert caught.value.outcome is Outcome.USAGE
+    assert [scenario.name for scenario in catalogue.match(patterns)] == names
+    assert "did you mean 'other'" in refusals_of(catalogue.match)(["othr"])

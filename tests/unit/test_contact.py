@@ -20,9 +20,9 @@ def answering(ahead_s=0.0, answer=None, lock=None):
         ssh = "192.0.2.2 50000 192.0.2.11 22"
         return f"{time.time() + ahead_s:.9f}\n{ssh}\n" if answer is None else answer
 
-    there = {"status": (127, "not found"), "test": (1, "")} if lock is None else {"test": ""}
+    there = {"status": (127, "not found"), "test": (1, "")}
     if lock is not None:
-        there["status"] = lock
+        there = {"status": lock, "test": ""}
     return lambda access: FakeHost(access.name, id="1000\n", sh=login, **there)
 
 
@@ -48,8 +48,7 @@ def test_it_reports_clock_login_and_management_address():
     ],
 )
 def test_the_management_address_is_the_hosts_end_of_the_connection(ssh, address):
-    answer = f"1.0\n{ssh}\n"
-    facts = contact(host(), answering(answer=answer))
+    facts = contact(host(), answering(answer=f"1.0\n{ssh}\n"))
     assert facts.management_address == address
 
 
@@ -63,14 +62,12 @@ def test_the_generator_reports_who_holds_the_bench():
 
 
 def test_a_lock_program_that_fails_says_nothing_of_who_holds_the_bench():
-    connector = answering(lock=(1, "no space left"))
-    facts = contact(host(part=GENERATOR_GROUP), connector)
+    facts = contact(host(part=GENERATOR_GROUP), answering(lock=(1, "no space left")))
     assert "no space left" in str(facts.error)
 
 
 def test_a_login_that_prints_a_greeting_is_refused():
-    answer = "Welcome to sut!\n1.0\n\n"
-    facts = contact(host(), answering(answer=answer))
+    facts = contact(host(), answering(answer="Welcome to sut!\n1.0\n\n"))
     assert "login gives no usable shell" in str(facts.error)
 
 

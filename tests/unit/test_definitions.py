@@ -106,10 +106,7 @@ def test_more_instructions_are_a_finding_at_the_function_that_has_them(tmp_path)
     assert again["fingerprint"] == finding["fingerprint"]
 
 
-def test_more_without_a_known_place_is_a_finding_of_no_file(tmp_path):
-    (finding,) = findings(tmp_path, {}, reply=13)
+def test_more_without_a_known_place_is_a_finding_of_no_file_and_an_equal_commit_none(tmp_path):
+    (finding,) = findings(tmp_path / "more", {}, reply=13)
     assert finding["location"]["path"] == "."
-
-
-def test_an_equal_commit_has_no_finding(tmp_path):
-    assert findings(tmp_path, {"dhcp_reply": ("src/reply.c", 6)}) == []
+    assert findings(tmp_path / "equal", {"dhcp_reply": ("src/reply.c", 6)}) == []

@@ -1,92 +1,67 @@
 """The record of a deployment: what is played again, and what is not."""
 
 import os
-import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.fake_host import FakeHost
+from tests.here import LISTING
 from tests.inventories import parsed
 
 from leaselab.lab.deploy import deployment
-from leaselab.lab.deploy.deployment import (
-    Deployment,
-    distrust_deployment,
-    forget_deployment,
-    played_hash,
-    read_deployment,
-    stands,
-    variants_there,
-    write_deployment,
-)
+from leaselab.lab.deploy.deployment import Deployment, played_hash, stands, variants_there
 from leaselab.model.errors import lab_broken
 
-ROOT = Path(__file__).parents[2]
 RECORD = Deployment("played", "1-abc", {"sut": "0", "gen": "1"}, {"0a": {"procedure": {}}})
 
 
 def inventory(**variables):
-    listing = {
-        "_meta": {"hostvars": {"sut": variables, "gen": {}, "maker": {}}},
-        "dhcp_server": {"hosts": ["sut"]},
-        "dhcp_generator": {"hosts": ["gen"]},
-        "builder": {"hosts": ["maker"]},
-    }
+    known = {"hostvars": {"sut": variables, "gen": {}, "maker": {}}}
+    listing = {**LISTING, "_meta": known, "builder": {"hosts": ["maker"]}}
     return parsed(Path("rack.yml"), listing)
 
 
 @pytest.fixture
 def checkout(tmp_path):
     """What is played, in a folder that a test may change."""
-    (tmp_path / "roles/some/tasks").mkdir(parents=True)
-    (tmp_path / "roles/some/tasks/main.yml").write_text("- one\n")
-    (tmp_path / "ansible").mkdir()
-    (tmp_path / "ansible/deploy.yml").write_text("- two\n")
-    shutil.copy(ROOT / "ansible.cfg", tmp_path)
+    for name in ("roles/some/tasks/main.yml", "ansible/deploy.yml", "ansible.cfg"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"- {name}\n")
     return tmp_path
 
 
 def test_a_record_is_kept_and_forgotten(tmp_path):
-    assert read_deployment(tmp_path, "rack1") is None
-    write_deployment(tmp_path, "rack1", RECORD)
-    assert read_deployment(tmp_path, "rack1") == RECORD
-    distrust_deployment(tmp_path, "rack1")
-    assert read_deployment(tmp_path, "rack1") == replace(RECORD, benches={})
-    forget_deployment(tmp_path, "rack1")
-    assert read_deployment(tmp_path, "rack1") is None
-    distrust_deployment(tmp_path, "rack1")  # of nothing nothing is left
-
-
-def test_a_damaged_record_is_none(tmp_path):
-    write_deployment(tmp_path, "rack1", RECORD)
+    rack = tmp_path, "rack1"
+    assert deployment.read_deployment(*rack) is None
+    deployment.write_deployment(*rack, RECORD)
+    assert deployment.read_deployment(*rack) == RECORD
+    deployment.distrust_deployment(*rack)
+    assert deployment.read_deployment(*rack) == replace(RECORD, benches={})
+    deployment.forget_deployment(*rack)
+    assert deployment.read_deployment(*rack) is None
+    deployment.distrust_deployment(*rack)  # of nothing nothing is left
+    deployment.write_deployment(*rack, RECORD)
     (path,) = (tmp_path / ".leaselab").rglob("rack1.json")
     path.write_text(path.read_text()[:-5])
-    assert read_deployment(tmp_path, "rack1") is None
+    assert deployment.read_deployment(*rack) is None, "a damaged one"
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda folder: (folder / "roles/some/tasks/main.yml").write_text("- other\n"),
-        lambda folder: (folder / "ansible/more.yml").write_text("- new\n"),
-        lambda folder: (folder / "ansible.cfg").write_text("[defaults]\n"),
-        lambda folder: (folder / "ansible/deploy.yml").rename(folder / "ansible/other.yml"),
-    ],
-    ids=["a role", "a playbook more", "settings", "another name"],
-)
-def test_whatever_is_played_differently_is_played_again(checkout, change):
-    before = played_hash(checkout, inventory())
-    assert played_hash(checkout, inventory()) == before
-    change(checkout)
-    assert played_hash(checkout, inventory()) != before
-
-
-def test_another_inventory_and_another_release_are_played_again(checkout):
-    before = played_hash(checkout, inventory(), "")
-    assert played_hash(checkout, inventory(kea_version="3.0"), "") != before
-    assert played_hash(checkout, inventory(), "bookworm") != before
+def test_whatever_is_played_differently_is_played_again(checkout):
+    """Another inventory or release, a changed role, more playbooks, settings, another name."""
+    hashes = [
+        played_hash(checkout, inventory(), ""),
+        played_hash(checkout, inventory(kea_version="3.0"), ""),
+        played_hash(checkout, inventory(), "bookworm"),
+    ]
+    assert played_hash(checkout, inventory(), "") == hashes[0]
+    for name in ("roles/some/tasks/main.yml", "ansible/more.yml", "ansible.cfg"):
+        (checkout / name).write_text("- other\n")
+        hashes.append(played_hash(checkout, inventory(), ""))
+    (checkout / "ansible/deploy.yml").rename(checkout / "ansible/other.yml")
+    hashes.append(played_hash(checkout, inventory(), ""))
+    assert len(set(hashes)) == len(hashes)
 
 
 @pytest.fixture
@@ -157,16 +132,9 @@ ip address add 198.18.0.10/24 dev near
 )
 def test_a_way_out_of_the_test_network_is_another_state(added, shown):
     """So what was left is played again, and refuses it."""
-    script = f"""{TEST_LINK}
-sh -c "$STATE"; echo; {added}; sh -c "$STATE"
-"""
-    done = subprocess.run(
-        [*NAMESPACE, script],
-        env={**os.environ, "STATE": deployment._STATE},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    before, after = done.stdout.split("\n\n")
+    script = f'{TEST_LINK}\nsh -c "$STATE"; echo; {added}; sh -c "$STATE"'
+    state = {**os.environ, "STATE": deployment._STATE}
+    printed = subprocess.check_output([*NAMESPACE, script], env=state, text=True)
+    before, after = printed.split("\n\n")
     assert shown not in before
     assert shown in after

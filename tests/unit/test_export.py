@@ -76,18 +76,15 @@ def rows_of(text):
     return list(csv.DictReader(io.StringIO(text)))
 
 
-@pytest.mark.parametrize(
-    ("form", "place"),
-    [
-        ("--csv", (records, "_metrics")),
-        ("--openmetrics", (openmetrics, "_figures")),
-        ("--junit", (junit, "_case")),
-        ("--markdown", (markdown, "cell_of")),
-    ],
-)
+PARTS = {"csv": "_metrics", "openmetrics": "_figures", "junit": "_case", "markdown": "cell_of"}
+MODULES = {"csv": records, "openmetrics": openmetrics, "junit": junit, "markdown": markdown}
+
+
+@pytest.mark.parametrize("form", PARTS)
 def test_a_result_that_cannot_be_exported_is_named_and_the_others_are_written(
-    archive, monkeypatch, capfd, form, place
+    archive, monkeypatch, capfd, form
 ):
+    place = MODULES[form], PARTS[form]
     bad, real = Store(archive).find("last").name, getattr(*place)
 
     def fails(row, *others):
@@ -96,7 +93,7 @@ def test_a_result_that_cannot_be_exported_is_named_and_the_others_are_written(
         return real(row, *others)
 
     monkeypatch.setattr(*place, fails)
-    assert main(["export", form, "-"]) == 70
+    assert main(["export", f"--{form}", "-"]) == 70
     printed = capfd.readouterr()
     assert f"(found {bad}: KeyError('square'))" in printed.err
     assert "v6-memfile" in printed.out
@@ -130,23 +127,14 @@ def test_csv_has_a_row_for_each_of_its_level(level, count, export):
         assert (rows[0]["started"], rows[0]["trial_cpu_us"]) == (str(first.attempted), "151")
 
 
-def asked_of(page):
-    """The query of a page."""
-    (query,) = re.findall(r"^```sql\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
-    return query
-
-
 def test_parquet_is_the_same_table_by_month_and_scenario_for_the_query_of_its_page(
     archive, tmp_path, monkeypatch, export
 ):
     archive_result(archive, example_result(started=START + timedelta(days=12)))
     monkeypatch.chdir(tmp_path)
     assert export("--parquet", "lake") == ""
-    of_scenario = {
-        (month, scenario): (runs, count)
-        for month, scenario, runs, count in duckdb.sql(asked_of(PAGE)).fetchall()
-    }
-    assert of_scenario == {
+    (query,) = re.findall(r"^```sql\n(.*?)^```", PAGE.read_text("utf-8"), re.M | re.S)
+    assert {row[:2]: row[2:] for row in duckdb.sql(query).fetchall()} == {
         ("2026-11", "v4-memfile"): (pytest.approx(6006, abs=1), 2),
         ("2026-11", "v6-memfile"): (None, 1),
         ("2026-12", "v4-memfile"): (pytest.approx(6006, abs=1), 1),
@@ -206,8 +194,7 @@ def test_metrics_for_a_scraper_are_the_newest_of_each_procedure_and_have_no_time
     known = families()
     (rate,) = known["leaselab_max_rate"].samples
     (latency,) = known["leaselab_p99_seconds"].samples
-    assert rate.value == pytest.approx(6006, abs=1)
-    assert rate.timestamp is None
+    assert (rate.value, rate.timestamp) == (pytest.approx(6006, abs=1), None)
     assert rate.labels["scenario"] == "v4-memfile"
     assert (rate.labels["procedure"], latency.labels["procedure"]) == ("max-rate", "fixed-load")
     outcomes = {sample.labels["outcome"] for sample in known["leaselab_result_info"].samples}
@@ -236,14 +223,13 @@ def test_parameters_that_are_no_numbers_are_texts(archive):
 
 def with_latency(record):
     """A record of a procedure that is about latency; it has a max rate, too."""
-    latency = Metric(
-        name="latency_ms", title="latency", unit="ms", better="lower", how="median", value=1.5
-    )
-    rounds = tuple(
+    what = {"name": "latency_ms", "title": "latency", "unit": "ms", "value": 1.5}
+    metrics = (Metric(**what, better="lower", how="median"), *record.metrics)
+    rounds = [
         replace(round_, metrics={**round_.metrics, "latency_ms": 0.5 * round_.index})
         for round_ in record.rounds
-    )
-    return replace(record, metrics=(latency, *record.metrics), rounds=rounds)
+    ]
+    return replace(record, metrics=metrics, rounds=tuple(rounds))
 
 
 def test_metrics_of_other_procedures_come_out_by_their_names(archive, export, families):
@@ -283,12 +269,9 @@ def test_a_test_report_never_takes_an_invalid_measurement_for_a_pass(archive, re
 
 
 def test_a_build_that_fails_after_a_good_result_is_no_pass(archive, report):
-    failed = example_result(
-        [],
-        started=START + timedelta(days=3),
-        outcome="build-failed",
-        reasons=[{"word": "build-failed", "text": "it does not compile"}],
-    )
+    reasons = [{"word": "build-failed", "text": "it does not compile"}]
+    later = {"started": START + timedelta(days=3), "reasons": reasons}
+    failed = example_result([], outcome="build-failed", **later)
     never = replace(failed.server, durability=None, version=None)
     archive_result(archive, replace(failed, servers={"server": never}))
     place = Store(archive).find(invalid_result(scenario="v6-memfile").id)
@@ -322,9 +305,9 @@ def test_nothing_that_users_wrote_is_markup_in_markdown_or_xml(tmp_path, export,
 
 
 @pytest.mark.usefixtures("archive")
-@pytest.mark.parametrize("wanted", [example_result().id, "v6-*"])
-def test_one_result_or_one_family_can_be_asked_for(export, wanted):
-    assert len(export("--csv", "-", wanted).splitlines()) == 2
+def test_one_result_or_one_family_can_be_asked_for(export):
+    for wanted in (example_result().id, "v6-*"):
+        assert len(export("--csv", "-", wanted).splitlines()) == 2
 
 
 @pytest.mark.usefixtures("archive")
@@ -344,6 +327,7 @@ def test_what_does_not_go_together_is_refused(arguments, said, capsys):
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_results_that_are_named_do_not_replace_the_report_of_all(archive, capsys):
     ref = example_result().id
     assert main(["report", "--json"]) == 0

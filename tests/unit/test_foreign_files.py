@@ -81,26 +81,24 @@ def read_clients_whole(path):
 
 
 def read_captured_clients(path):
-    reader = Reader()
+    reader, written = Reader(), path.with_name("written")
     read_source(reader, path)
-    path.with_name("written").write_text(reader.clients().text(), "utf-8")
-    read_clients(path.with_name("written"))
+    written.write_text(reader.clients().text(), "utf-8")
+    read_clients(written)
 
 
 def read_captured_queries(path):
-    read = Read(Names(), with_times=True)
+    read, written = Read(Names(), with_times=True), path.with_name("written")
     read.add(path)
     counted = read.counted()
     if counted.queries:
-        path.with_name("written").write_bytes(counted.text)
-        assert len(read_queries(path.with_name("written")).lines) == counted.queries
+        written.write_bytes(counted.text)
+        assert len(read_queries(written).lines) == counted.queries
 
 
 def read_configuration(path):
-    held = next(
-        (each for each in path.parents if each.name in ("names", "school", "split")), ""
-    )
-    own = read_served(held or path)
+    held = [each for each in path.parents if each.name in ("names", "school", "split")]
+    own = read_served(*held or [path])
     zones = [zone_of(zone, Path(file), file) for zone, file in own.zones.items()]
     return queries_of(zones) if zones else own.kinds
 
@@ -124,9 +122,7 @@ def contents(*patterns):
 
 
 def shapes(*captured):
-    return lambda: [
-        made for capture in captured for made in (capture().pcap(), capture().pcapng())
-    ]
+    return lambda: [made for each in captured for made in (each().pcap(), each().pcapng())]
 
 
 def printed(parse):
@@ -137,10 +133,6 @@ def read_report(path):
     bench = parse_bench(DOCUMENT, "bench.json")
     report = report_of(Generated(0, gzip.compress(path.read_bytes()), ""), bench)
     assert report.answer_bytes >= 0
-
-
-def segments():
-    return streamed((0, captures.option4(1, b"x")), (9, bytes(40)))
 
 
 FILES = {
@@ -186,7 +178,10 @@ FILES = {
     "captured queries": Foreign(
         read_captured_queries,
         "a.pcap",
-        shapes(morning, resolved, segments, lambda: morning(captures.SLL2)),
+        shapes(
+            *(morning, resolved, lambda: morning(captures.SLL2)),
+            lambda: streamed((0, captures.option4(1, b"x")), (9, bytes(40))),
+        ),
     ),
     "leases": Foreign(
         lambda path: read_leases([path]),
@@ -305,11 +300,9 @@ def _linked(target):
     return lambda path, _: path.symlink_to(target)
 
 
-def _holding(content):
+def _holding(made):
     """What writes a content, or what a function makes of a sound one."""
-    return lambda path, sound: path.write_bytes(
-        content(sound) if callable(content) else content
-    )
+    return lambda path, sound: path.write_bytes(made(sound) if callable(made) else made)
 
 
 REFUSED = {
@@ -322,10 +315,7 @@ REFUSED = {
     "a folder": lambda path, _: path.mkdir(),
     "a sparse file": _sparse,
     "empty": _holding(b""),
-    "deep lists": _holding(b"[" * 50_000),
-    "deep mappings": _holding(b'{"a":' * 50_000),
-    "deep blocks": _holding(b"- " * 50_000),
-    "deep parentheses": _holding(b"(" * 50_000),
+    **{f"deep {deep!r}": _holding(deep * 50_000) for deep in (b"[", b'{"a":', b"- ", b"(")},
     "UTF-16": _holding(lambda sound: b"\xff\xfe" + sound.decode("latin-1").encode("utf-16-le")),
     "a long line": _holding(b"x" * (2 << 20)),
 }
@@ -334,9 +324,8 @@ BOUNDED = {
     "a byte-order mark": lambda sound: b"\xef\xbb\xbf" + sound,
     "CRLF": lambda sound: sound.replace(b"\n", b"\r\n"),
     "NUL": lambda sound: sound[:-9] + b"\0" + sound[-9:],
-    "a lone surrogate": lambda sound: sound.replace(b"a", b"\xed\xa0\x80", 3).replace(
-        b'"1', b'"\\ud8001', 1
-    ),
+    "a lone surrogate": lambda sound: sound.replace(b"a", b"\xed\xa0\x80", 3),
+    "another one": lambda sound: sound.replace(b'"1', b'"\\ud8001', 1),
     "equal lines": lambda sound: sound + sound.splitlines(keepends=True)[-1] * 3000,
 }
 """The same; a reader may take it."""

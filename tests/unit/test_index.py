@@ -7,19 +7,11 @@ import os
 import shutil
 import sqlite3
 import time
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.examples import (
-    MAX_RATES,
-    PROCEDURE,
-    START,
-    archive_result,
-    example_result,
-    invalid_result,
-)
+from tests.examples import MAX_RATES, PROCEDURE, archive_result, example_result, invalid_result
 
 from leaselab.archive import index_file
 from leaselab.archive.index import Index
@@ -42,6 +34,8 @@ def index(root):
 
 
 SHORT = example_result(MAX_RATES[:1], procedure=replace(PROCEDURE, rounds=1, trim=0))
+FIRST, SECOND = (f"2026110{day}T000000Z-v4-memfile-000{day}" for day in (1, 2))
+OTHER_MONTH = "20261201T000000Z-v4-memfile-0003"
 
 
 def place_result(root, sweep_id):
@@ -59,8 +53,7 @@ def ids(rows):
 def settle(root):
     """Make the month folders look unchanged for a while, as they are a moment later."""
     for month in root.glob("????/??"):
-        old = time.time() - 60
-        os.utime(month, (old, old))
+        os.utime(month, (time.time() - 60,) * 2)
 
 
 def test_a_row_has_what_lists_and_histories_show(root, index):
@@ -70,31 +63,12 @@ def test_a_row_has_what_lists_and_histories_show(root, index):
     (listed,) = index.rows()
     assert listed.items() < row.items()
     assert set(row) == set(COLUMNS)
-    known = {
-        "id": record.id,
-        "started_at": "2026-11-21T11:30:05.000Z",
-        "finished_at": record.finished_at,
-        "scenario": "v4-memfile",
-        "procedure": "max-rate",
-        "server": "kea",
-        "version": "2.6.3",
-        "commit": "1a2b3c4d5e6f7a8b",
-        "durability": "written",
-        "bench": "docker",
-        "outcome": "ok",
-        "metric": "max_rate",
-        "unit": "exchanges/s",
-        "value": 6006.0,
-        "path": f"2026/11/{record.id}",
-        "better": "higher",
-        "standard_error": record.figure.standard_error,
-        "release": "Debian GNU/Linux 13 (trixie)",
-        "environment": "1",
-        "wall_s": record.wall_s,
-        "dirty": 0,
-        "reasons": "",
-        "experiment": None,
-    }
+    known = {"finished_at": record.finished_at, "wall_s": record.wall_s, "dirty": 0}
+    known |= {"procedure": "max-rate", "metric": "max_rate", "better": "higher"}
+    known |= {"version": "2.6.3", "durability": "written", "path": f"2026/11/{record.id}"}
+    known |= {"bench": "docker", "environment": "1", "reasons": "", "experiment": None}
+    known |= {"standard_error": record.figure.standard_error}
+    known |= {"release": "Debian GNU/Linux 13 (trixie)"}
     assert row.items() >= known.items()
     assert (row["ci_low"], row["ci_high"]) == record.figure.ci95
     rounds = [[rate, place in (2, 4)] for place, rate in enumerate(MAX_RATES)]
@@ -115,18 +89,6 @@ def test_a_row_names_the_experiment_and_its_reasons(root, index):
     assert json.loads(row["rounds"])[-1] == [None, False]
 
 
-def test_rows_come_newest_first_and_can_be_chosen(root, index):
-    old = archive_result(root, example_result(started=START - timedelta(days=40)))
-    six = archive_result(root, example_result(scenario="v6-memfile-mt"))
-    bad = archive_result(root, invalid_result(token="0bad", started=START + timedelta(hours=1)))
-    assert ids(index.rows()) == [bad.id, six.id, old.id]
-    assert ids(index.rows(limit=1)) == [bad.id]
-    assert ids(index.rows(scenario="v6-*")) == [six.id]
-    assert ids(index.rows(outcome="invalid")) == [bad.id]
-    assert ids(index.rows(scenario="v4-*", outcome="ok")) == [old.id]
-    assert index.rows(outcome="invalid")[0]["value"] is None
-
-
 def test_the_anchor_of_a_session_is_not_the_newest_of_its_scenario(root, index):
     anchor, other = (example_result(token=token) for token in ("ffff", "0001"))
     points = (anchor.id, other.id)
@@ -136,61 +98,54 @@ def test_the_anchor_of_a_session_is_not_the_newest_of_its_scenario(root, index):
     assert ids(index.newest_places("*")) == [other.id]
 
 
-def test_without_a_results_folder_there_are_no_rows_and_none_is_made(root, index):
-    assert index.rows() == []
-    assert index.newest() is None
-    assert not root.exists()
-
-
 @pytest.mark.parametrize("age", ["settled", "just changed"])
 def test_results_that_come_and_go_behind_its_back_are_noticed(root, index, age):
-    first = "20261101T000000Z-v4-memfile-0001"
-    second = "20261102T000000Z-v4-memfile-0002"
-    other_month = "20261201T000000Z-v4-memfile-0003"
-    for name in (first, second, other_month):
+    for name in (FIRST, SECOND, OTHER_MONTH):
         place_result(root, name)
         if age == "settled":
             settle(root)
         assert name in ids(index.rows())
-    shutil.rmtree(Store(root).place(first))
-    assert ids(index.rows()) == [other_month, second]
+    shutil.rmtree(Store(root).place(FIRST))
+    assert ids(index.rows()) == [OTHER_MONTH, SECOND]
     shutil.rmtree(root / "2026" / "12")
-    assert ids(index.rows()) == [second]
+    assert ids(index.rows()) == [SECOND]
 
 
 def test_a_change_within_the_clock_tick_of_the_last_look_is_noticed(root, index):
     """The folder's time is the same before and after, as on a coarse file system."""
     now = time.time()
-    place_result(root, "20261101T000000Z-v4-memfile-0001")
-    frozen = (now, now)
-    os.utime(root / "2026" / "11", frozen)
-    assert len(index.rows()) == 1
-    place_result(root, "20261101T000000Z-v4-memfile-0002")
-    os.utime(root / "2026" / "11", frozen)
-    assert len(index.rows()) == 2
+    for count, name in enumerate((FIRST, SECOND), 1):
+        place_result(root, name)
+        os.utime(root / "2026" / "11", (now, now))
+        assert len(index.rows()) == count
 
 
 def test_an_unchanged_month_is_not_read_again(root, index, monkeypatch):
-    place_result(root, "20261101T000000Z-v4-memfile-0001")
+    place_result(root, FIRST)
     settle(root)
     index.refresh()
 
-    def never(_):
-        raise AssertionError("a settled month was read again")
-
-    monkeypatch.setattr(index_file, "_ids", never)
+    monkeypatch.setattr(index_file, "_ids", None)
     assert len(index.rows()) == 1
 
 
-def of_another_version(path):
-    with sqlite3.connect(path) as database:
-        database.execute("DROP TABLE result")
-        database.execute("PRAGMA user_version = 7")
+def executing(script):
+    def spoil(path):
+        with sqlite3.connect(path) as database:
+            database.executescript(script)
+
+    return spoil
 
 
-def without_a_table(path):
+def with_a_bad_page(path):
+    """Spoil a page deep inside the file."""
     with sqlite3.connect(path) as database:
-        database.execute("DROP TABLE month")
+        asked = "SELECT rootpage FROM sqlite_master WHERE name = 'result_by_start'"
+        ((page,),) = database.execute(asked)
+        ((size,),) = database.execute("PRAGMA page_size")
+    content = bytearray(path.read_bytes())
+    content[(page - 1) * size : page * size] = b"\xff" * size
+    path.write_bytes(content)
 
 
 @pytest.mark.parametrize(
@@ -198,47 +153,34 @@ def without_a_table(path):
     [
         lambda path: path.write_bytes(b"rubbish"),
         lambda path: path.write_bytes(b"SQLite format 3\0" + b"\xff" * 4000),
-        of_another_version,
-        without_a_table,
+        with_a_bad_page,
+        executing("DROP TABLE result; PRAGMA user_version = 7"),
+        executing("DROP TABLE month"),
+        lambda path: path.unlink() or os.mkfifo(path),
+        lambda path: path.unlink() or path.symlink_to(path),
     ],
-    ids=["no database", "damaged database", "another version", "no table"],
+    ids=["no database", "damaged", "a page", "another version", "no table", "pipe", "loop"],
 )
 def test_an_index_that_cannot_be_used_is_made_again_with_a_message(root, index, caplog, spoil):
     archive_result(root)
+    settle(root)
     before = index.rows()
     spoil(root / INDEX)
     assert index.rows() == before
     assert "making it again from the results" in caplog.text
 
 
-def test_damage_deep_inside_the_index_is_rebuilt(root, index, caplog):
-    for number in range(200):
-        place_result(root, f"20261101T000000Z-v4-memfile-{number:04x}")
-    settle(root)
-    before = index.rows()
-    content = bytearray((root / INDEX).read_bytes())
-    with sqlite3.connect(root / INDEX) as database:
-        (page,) = database.execute(
-            "SELECT rootpage FROM sqlite_master WHERE name = 'result_by_start'"
-        ).fetchone()
-        (size,) = database.execute("PRAGMA page_size").fetchone()
-    content[(page - 1) * size : page * size] = b"\xff" * size
-    (root / INDEX).write_bytes(content)
-    assert index.rows() == before
-    assert "making it again from the results" in caplog.text
-
-
 def test_where_the_index_cannot_be_written_the_results_are_read(root, index, caplog):
-    place_result(root, "20261101T000000Z-v4-memfile-0001")
+    place_result(root, FIRST)
     (root / INDEX).mkdir()
     assert len(index.rows()) == 1
     assert "cannot be written" in caplog.text
 
 
 def test_a_read_only_index_is_brought_up_to_date_in_memory(root, index, monkeypatch):
-    place_result(root, "20261101T000000Z-v4-memfile-0001")
+    place_result(root, FIRST)
     index.refresh()
-    place_result(root, "20261101T000000Z-v4-memfile-0002")
+    place_result(root, SECOND)
     writable = index_file._connect
 
     def read_only(path):
@@ -253,7 +195,7 @@ def test_a_read_only_index_is_brought_up_to_date_in_memory(root, index, monkeypa
 
 
 def test_a_corrupt_index_that_cannot_be_removed_is_left_alone(root, index, monkeypatch, caplog):
-    place_result(root, "20261101T000000Z-v4-memfile-0001")
+    place_result(root, FIRST)
     (root / INDEX).write_bytes(b"rubbish")
 
     def read_only(path, **_):
@@ -269,9 +211,9 @@ def test_a_corrupt_index_that_cannot_be_removed_is_left_alone(root, index, monke
 def test_a_busy_index_is_kept_and_answers_with_what_it_has(
     root, index, monkeypatch, caplog, lock
 ):
-    place_result(root, "20261101T000000Z-v4-memfile-0001")
+    place_result(root, FIRST)
     index.refresh()
-    place_result(root, "20261101T000000Z-v4-memfile-0002")
+    place_result(root, SECOND)
     monkeypatch.setattr(index_file, "_PATIENCE_S", 0.05)
     with contextlib.closing(sqlite3.connect(root / INDEX, isolation_level=None)) as writer:
         writer.execute(f"BEGIN {lock}")
@@ -303,10 +245,8 @@ def test_a_result_that_cannot_be_read_is_named_until_it_is_mended(root, index, c
     caplog.clear()
     assert {row["outcome"] for row in index.rows()} == {"ok", "invalid"}
     assert caplog.text == ""
-    assert [record.id for record in Store(root).load_readable([bad.id, good.id])] == [
-        bad.id,
-        good.id,
-    ]
+    both = [bad.id, good.id]
+    assert [record.id for record in Store(root).load_readable(both)] == both
 
 
 def test_other_folders_are_no_results(root, index):
@@ -321,8 +261,7 @@ def test_an_index_of_some_results_answers_of_no_other(root, index):
     other = archive_result(root, invalid_result(scenario="v6-memfile"))
     some = Index(root, [kept.id])
     assert ids(some.rows()) == ids(some.every()) == [kept.id]
-    assert some.scenarios() == [kept.scenario.name]
-    assert some.outcomes() == {"ok": 1}
+    assert (some.scenarios(), some.outcomes()) == ([kept.scenario.name], {"ok": 1})
     assert some.without_figure(5) == []
     assert ids(some.newest_places("*")) == [kept.id]
     assert ids(Index(root, [other.id]).without_figure(5)) == [other.id]

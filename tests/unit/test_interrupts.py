@@ -33,7 +33,6 @@ def test_an_interrupt_waits_for_the_end_of_the_block(number):
 
 
 def test_the_blocks_own_error_comes_first(number):
-
     def block():
         with held_back():
             signal.raise_signal(number)
@@ -84,17 +83,11 @@ def wait(monkeypatch):
         signal.signal(number, old)
 
 
-@pytest.mark.usefixtures("wait")
-def test_signals_that_come_together_are_one_interrupt():
+def test_signals_that_come_together_are_one_interrupt_and_a_later_one_is_another(wait):
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGTERM)
     signal.raise_signal(signal.SIGTERM)
     signal.raise_signal(signal.SIGHUP)
-
-
-def test_a_later_signal_interrupts_what_cleans_up(wait):
-    with pytest.raises(KeyboardInterrupt):
-        signal.raise_signal(signal.SIGTERM)
     wait(interrupts.SAME_S)
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGTERM)

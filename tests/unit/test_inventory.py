@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.inventories import parsed
+from tests.own import refusals_of
 
 from leaselab.lab.hosts.inventory import (
     GENERATOR_GROUP,
@@ -13,7 +14,7 @@ from leaselab.lab.hosts.inventory import (
     SERVER_GROUP,
     read_inventory,
 )
-from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.errors import LeaselabError
 
 ROOT = Path(__file__).parents[2]
 RACK = Path("/site/rack.yml")
@@ -31,10 +32,15 @@ def listing(**server_variables):
 
 
 def refusal(call, *args):
-    with pytest.raises(LeaselabError) as caught:
-        call(*args)
-    assert caught.value.outcome is Outcome.USAGE
-    return str(caught.value)
+    return refusals_of(call)(*args)
+
+
+def test_a_bench_has_each_group_and_a_single_server():
+    for group in (SERVER_GROUP, GENERATOR_GROUP):
+        without = {name: hosts for name, hosts in listing().items() if name != group}
+        assert f"no host in group {group}" in refusal(parsed, RACK, without)
+    two = listing() | {SERVER_GROUP: {"hosts": ["sut", "sut2"]}}
+    assert "found sut, sut2" in refusal(parsed(RACK, two).only, SERVER_GROUP)
 
 
 def test_a_host_without_variables_is_reached_by_its_name_with_the_users_own_files():
@@ -56,20 +62,6 @@ def test_a_bench_whose_name_is_none_of_a_file_is_refused(name):
     assert "not the name of a bench" in refusal(parsed, RACK, listing(leaselab_bench=name))
 
 
-@pytest.mark.parametrize("group", [SERVER_GROUP, GENERATOR_GROUP])
-def test_a_needed_group_that_is_missing_is_named(group):
-    without = listing()
-    del without[group]
-    assert f"no host in group {group}" in refusal(parsed, RACK, without)
-
-
-def test_two_servers_are_too_many():
-    two = listing()
-    two[SERVER_GROUP]["hosts"].append("sut2")
-    text = refusal(parsed(RACK, two).only, SERVER_GROUP)
-    assert "found sut, sut2" in text
-
-
 @pytest.mark.parametrize("name", ["gen", "another-name"])
 def test_a_builder_that_is_the_generator_is_refused(name):
     """A user who can change the generator can make any server as fast as any other."""
@@ -85,13 +77,8 @@ def test_a_builder_that_is_the_generator_is_refused(name):
 
 
 def test_hosts_of_child_groups_belong_to_the_part():
-    nested = listing()
-    nested[PARTNER_GROUP] = {"children": ["spare"]}
-    nested["spare"] = {"hosts": ["sut"]}
-    assert parsed(RACK, nested).only(PARTNER_GROUP).parts == (
-        SERVER_GROUP,
-        PARTNER_GROUP,
-    )
+    nested = listing() | {PARTNER_GROUP: {"children": ["spare"]}, "spare": {"hosts": ["sut"]}}
+    assert parsed(RACK, nested).only(PARTNER_GROUP).parts == (SERVER_GROUP, PARTNER_GROUP)
 
 
 def test_an_inventory_that_is_not_there_is_a_usage_error(tmp_path):

@@ -110,10 +110,8 @@ def test_what_could_not_be_read_back_is_not_written(tmp_path, family, load):
     catalogue = catalogue_in(tmp_path)
     folder = catalogue.kept
     usual = {"description": "x", "server": {"kind": "kea"}, "load": "own-x"} | family
-    load |= {
-        "generator": "leaseload",
-        "transaction": {"name": "x", "plural": "x", "stages": []},
-    }
+    exchange = {"name": "x", "plural": "x", "stages": []}
+    load = {"generator": "leaseload", "transaction": exchange} | load
     refusals_of(catalogue.add)("own-x", usual, load)
     assert not [path for path in folder.rglob("*") if path.is_file()]
     assert catalogue.find("v4-memfile")

@@ -9,7 +9,9 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.here import LISTING
 from tests.inventories import parsed
+from tests.own import refusals_of
 
 from leaselab.lab.hosts import boot, power
 from leaselab.lab.hosts.inventory import InventoryHost, read_inventory
@@ -20,16 +22,15 @@ from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 
 ROOT = Path(__file__).parents[2]
 REDFISH = {"address": "https://bmc.example.org", "user": "lab", "password_file": "/etc/pw"}
+UNCHECKED = {**REDFISH, "check_certificate": False}
 IPMI = {"address": "192.0.2.9", "user": "lab", "password_file": "~/pw"}
 COMMAND = CommandPower(("pdu", "{action}", "outlet-{host}"))
 
 
 def refusal(value):
-    with pytest.raises(LeaselabError) as caught:
-        parse_power(value, "host sut")
-    assert caught.value.outcome is Outcome.USAGE
-    assert "host sut" in caught.value.where
-    return str(caught.value)
+    said = refusals_of(parse_power)(value, "host sut")
+    assert said.startswith("host sut")
+    return said
 
 
 class TestVariable:
@@ -49,10 +50,7 @@ class TestVariable:
             ({"redfish": {**REDFISH, "address": "https://x/redfish/v1"}}, "base address"),
             ({"redfish": {**REDFISH, "address": "https://x:port"}}, "base address"),
             ({"redfish": {**REDFISH, "check_certificate": "no"}}, "wanted bool"),
-            (
-                {"redfish": {**REDFISH, "ca_file": "/ca", "check_certificate": False}},
-                "ca_file is of no use",
-            ),
+            ({"redfish": {**UNCHECKED, "ca_file": "/ca"}}, "ca_file is of no use"),
             ({"redfish": {**REDFISH, "user": ""}}, "user is empty"),
             ({"ipmi": {**IPMI, "password_file": "secrets/bmc"}}, "wanted a path from / or ~"),
             ({"ipmi": {**IPMI, "password": "x"}}, "did you mean 'password_file'?"),
@@ -74,11 +72,8 @@ class TestVariable:
 
     @pytest.mark.parametrize("value", [0, -1, "600", True])
     def test_a_boot_that_takes_no_time_is_refused(self, tmp_path, value):
-        listing = {
-            "_meta": {"hostvars": {"sut": {"leaselab_power_boot_s": value}}},
-            "dhcp_server": {"hosts": ["sut"]},
-            "dhcp_generator": {"hosts": ["gen"]},
-        }
+        variables = {"hostvars": {"sut": {"leaselab_power_boot_s": value}}}
+        listing = {**LISTING, "_meta": variables}
         with pytest.raises(LeaselabError, match="leaselab_power_boot_s is not a time"):
             parsed(tmp_path / "hosts.yml", listing)
 
@@ -114,11 +109,9 @@ class TestPassword:
         return path
 
     def refusal(self, file):
-        with pytest.raises(LeaselabError) as caught:
-            power.read_password(str(file), "host sut")
-        assert caught.value.outcome is Outcome.USAGE
-        assert "geheim" not in str(caught.value)
-        return str(caught.value)
+        said = refusals_of(power.read_password)(str(file), "host sut")
+        assert "geheim" not in said
+        return said
 
     @pytest.mark.parametrize("mode", [0o604, 0o640, 0o620, 0o602])
     def test_a_file_that_others_can_read_or_change_is_refused(self, file, mode):
@@ -136,73 +129,67 @@ class TestPassword:
         assert "(found not a plain file, wanted" in self.refusal(tmp_path / "pipe")
         assert "cannot be read" in self.refusal(tmp_path)
 
-    def test_one_that_is_too_long_for_ipmi_is_refused_before_it_is_sent(self, file):
+    def test_what_is_wrong_on_this_machine_is_reported_before_it_is_used(self, file):
         file.write_text(21 * "g", "utf-8")
-        message = power.problem({"ipmi": {**IPMI, "password_file": str(file)}}, "sut")
-        assert "found 21 bytes, wanted up to 20" in message
-        assert power.problem({"redfish": {**REDFISH, "password_file": str(file)}}, "sut") == ""
-
-    def test_a_program_that_is_not_there_is_reported_before_it_is_called(self):
-        message = power.problem({"command": ["/no/such/program", "{action}"]}, "sut")
-        assert "no such program on this machine (found /no/such/program" in message
-        assert power.problem({"command": ["sh", "{action}"]}, "sut") == ""
-
-    def test_certificates_that_are_not_there_are_reported(self, file):
-        redfish = {**REDFISH, "password_file": str(file), "ca_file": "/none.pem"}
-        assert "no such ca_file (found /none.pem" in power.problem({"redfish": redfish}, "sut")
+        redfish = {**REDFISH, "password_file": str(file)}
+        for value, said in (
+            ({"ipmi": {**IPMI, "password_file": str(file)}}, "found 21 bytes, wanted up to 20"),
+            ({"redfish": {**redfish, "ca_file": "/none.pem"}}, "no such ca_file (found /none."),
+            ({"command": ["/no/sh", "{action}"]}, "no such program on this machine (found /no"),
+        ):
+            assert said in power.problem(value, "sut")
+        for value in ({"redfish": redfish}, {"command": ["sh", "{action}"]}):
+            assert power.problem(value, "sut") == ""
 
 
 BMC = IpmiPower("192.0.2.9", "lab", "/pw")
 
 
-class TestSteps:
-    @pytest.mark.parametrize(
-        ("way", "verb", "before", "wanted"),
-        [
-            (BMC, "status", "on", []),
-            (BMC, "on", "on", []),
-            (BMC, "on", "off", [("on", "on")]),
-            (BMC, "off", "off", []),
-            (BMC, "off", "on", [("off", "off")]),
-            (BMC, "cycle", "on", [("off", "off"), ("on", "on")]),
-            (BMC, "cycle", "off", [("on", "on")]),
-            (COMMAND, "cycle", "on", [("cycle", "on")]),
-            (COMMAND, "cycle", "off", [("on", "on")]),
-        ],
-    )
-    def test_each_has_the_state_that_proves_it(self, way, verb, before, wanted):
-        assert steps(way, verb, before) == wanted
+@pytest.mark.parametrize(
+    ("way", "verb", "before", "wanted"),
+    [
+        (BMC, "status", "on", []),
+        (BMC, "on", "on", []),
+        (BMC, "on", "off", [("on", "on")]),
+        (BMC, "off", "off", []),
+        (BMC, "off", "on", [("off", "off")]),
+        (BMC, "cycle", "on", [("off", "off"), ("on", "on")]),
+        (BMC, "cycle", "off", [("on", "on")]),
+        (COMMAND, "cycle", "on", [("cycle", "on")]),
+        (COMMAND, "cycle", "off", [("on", "on")]),
+    ],
+)
+def test_each_step_has_the_state_that_proves_it(way, verb, before, wanted):
+    assert steps(way, verb, before) == wanted
 
 
-class TestAnswers:
-    @pytest.mark.parametrize(
-        ("said", "state"),
-        [
-            ('{"power": "on"}', "on"),
-            ("Chassis Power is off\n", "off"),
-            ("Outlet 7 ON", "on"),
-            ("Connection to pdu: monitoring", ""),
-            ("", ""),
-        ],
-    )
-    def test_a_command_says_it_as_a_word(self, said, state):
-        assert power.state_of(COMMAND, {"rc": 0, "stdout": said}) == state
-        assert power.state_of(COMMAND, {"rc": 1, "stdout": said, "failed": True}) == ""
+@pytest.mark.parametrize(
+    ("said", "state"),
+    [
+        ('{"power": "on"}', "on"),
+        ("Chassis Power is off\n", "off"),
+        ("Outlet 7 ON", "on"),
+        ("Connection to pdu: monitoring", ""),
+        ("", ""),
+    ],
+)
+def test_a_command_says_the_state_as_a_word(said, state):
+    assert power.state_of(COMMAND, {"rc": 0, "stdout": said}) == state
+    assert power.state_of(COMMAND, {"rc": 1, "stdout": said, "failed": True}) == ""
 
-    def systems(self, *states):
-        entries = [
-            [{"system_uri": f"/{n}"}, {"Id": str(n), "PowerState": state}]
-            for n, state in enumerate(states)
-        ]
+
+def test_redfish_has_one_system_or_the_one_that_is_named():
+    def systems(*states):
+        known = [{"Id": str(n), "PowerState": state} for n, state in enumerate(states)]
+        entries = [[{"system_uri": f"/{system['Id']}"}, system] for system in known]
         return {"redfish_facts": {"system": {"ret": True, "entries": entries}}}
 
-    def test_redfish_has_one_system_or_the_one_that_is_named(self):
-        alone = RedfishPower(*REDFISH.values())
-        assert power.state_of(alone, self.systems("On")) == "on"
-        assert power.state_of(alone, self.systems("On", "Off")) == ""
-        assert power.state_of(replace(alone, system="1"), self.systems("On", "Off")) == "off"
-        assert power.state_of(alone, self.systems("PoweringOn")) == "", "not yet"
-        assert "0 On, 1 Off, of which" in power.state_by(alone, self.systems("On", "Off"))
+    alone, two = RedfishPower(*REDFISH.values()), systems("On", "Off")
+    assert power.state_of(alone, systems("On")) == "on"
+    assert power.state_of(alone, two) == ""
+    assert power.state_of(replace(alone, system="1"), two) == "off"
+    assert power.state_of(alone, systems("PoweringOn")) == "", "not yet"
+    assert "0 On, 1 Off, of which" in power.state_by(alone, two)
 
 
 class Answers:
@@ -237,18 +224,22 @@ HOST = InventoryHost(ACCESS, ("dhcp_server",))
 
 
 class TestBoot:
-    @pytest.mark.parametrize(
-        ("answers", "dead"),
-        [([AWAY], True), ([AWAY, "a"], False), (["a"], False), ([REFUSED], False)],
-    )
-    def test_who_is_silent_twice_is_dead_and_who_refuses_is_not(self, answers, dead):
-        pauses = []
-        result = boot.silent([HOST], Answers(*answers), pauses.append)
-        assert result == ([HOST] if dead else [])
-        assert pauses[0] == 0.0
-
-    def test_another_boot_than_before_is_waited_for(self, monkeypatch):
+    @pytest.fixture(autouse=True)
+    def at_once(self, monkeypatch):
         monkeypatch.setattr(boot.time, "sleep", lambda _: None)
+
+    def test_who_is_silent_twice_is_dead_and_who_refuses_is_not(self):
+        for answers, dead in (
+            ([AWAY], [HOST]),
+            ([AWAY, "a"], []),
+            (["a"], []),
+            ([REFUSED], []),
+        ):
+            pauses = []
+            assert boot.silent([HOST], Answers(*answers), pauses.append) == dead
+            assert pauses[0] == 0.0
+
+    def test_another_boot_than_before_is_waited_for(self):
         host = Answers("old", AWAY, REFUSED, "new")
         assert boot.wait_for_boot(ACCESS, 60, "old", connector=host) < 60
         assert host.asked == 4
@@ -257,8 +248,7 @@ class TestBoot:
         ("answer", "message"),
         [(AWAY, "found cannot be reached"), ("old", "and was not booted since")],
     )
-    def test_the_wait_ends_and_says_what_was_seen_last(self, monkeypatch, answer, message):
-        monkeypatch.setattr(boot.time, "sleep", lambda _: None)
+    def test_the_wait_ends_and_says_what_was_seen_last(self, answer, message):
         with pytest.raises(LeaselabError, match=message) as caught:
             boot.wait_for_boot(ACCESS, 0.01, "old", connector=Answers(answer))
         assert caught.value.outcome is Outcome.LAB

@@ -4,9 +4,11 @@ import os
 import re
 import tarfile
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 from tests.hostile import NAME, hostile_repository
+from tests.own import refusals_of
 from tests.repositories import commit, git, make_repository
 
 from leaselab.builds.repository import open_repository
@@ -31,6 +33,13 @@ def five(place):
     return hashes
 
 
+@pytest.fixture
+def repository(place, five, mirrors):
+    """That of the five commits."""
+    assert five
+    return open_repository(str(place), mirrors)
+
+
 @pytest.mark.parametrize("rows", ["", "100644 blob {blob}\tlarge\n"])
 def test_a_tree_of_few_objects_and_many_files_is_the_commits_fault(
     place, mirrors, tmp_path, rows
@@ -51,21 +60,23 @@ def test_a_tree_of_few_objects_and_many_files_is_the_commits_fault(
 
 
 def refused(call):
-    with pytest.raises(LeaselabError) as error:
-        call()
-    assert error.value.outcome is Outcome.USAGE
-    return str(error.value)
+    return refusals_of(call)()
 
 
-def test_a_name_becomes_a_full_hash_with_what_is_to_be_known_of_it(place, five, mirrors):
-    commit = open_repository(str(place), mirrors).resolve("main")
+def test_a_name_becomes_a_full_hash_with_what_is_to_be_known_of_it(repository, five):
+    commit = repository.resolve("main")
     assert commit.hash == five[4]
     assert re.fullmatch("[0-9a-f]{40}", commit.tree)
     assert commit.subject == "Change 4"
-    assert commit.author_date == "2026-11-01T12:04:00+01:00"
-    assert commit.committer_date == "2026-11-01T12:04:00+01:00"
+    assert commit.author_date == commit.committer_date == "2026-11-01T12:04:00+01:00"
     assert commit.described == f"v1.0-4-g{five[4][:7]}"
     assert (commit.ref, commit.dirty) == ("main", False)
+
+
+NO_DATES = (
+    *("253402300800 +0000", "253402300799 -1200", "18446744073709551615 +0000"),
+    *("99999999999999999999999 +0000", "-1 +0000", "yesterday", ""),
+)
 
 
 @pytest.mark.parametrize(
@@ -74,13 +85,7 @@ def test_a_name_becomes_a_full_hash_with_what_is_to_be_known_of_it(place, five, 
         ("1700000000 +0130", "2023-11-14T23:43:20+01:30"),
         ("1700000000 +9959", "2023-11-14T22:13:20+00:00"),
         ("1700000000 -2400", "2023-11-14T22:13:20+00:00"),
-        ("253402300800 +0000", "1970-01-01T00:00:00+00:00"),
-        ("253402300799 -1200", "1970-01-01T00:00:00+00:00"),
-        ("18446744073709551615 +0000", "1970-01-01T00:00:00+00:00"),
-        ("99999999999999999999999 +0000", "1970-01-01T00:00:00+00:00"),
-        ("-1 +0000", "1970-01-01T00:00:00+00:00"),
-        ("yesterday", "1970-01-01T00:00:00+00:00"),
-        ("", "1970-01-01T00:00:00+00:00"),
+        *((written, "1970-01-01T00:00:00+00:00") for written in NO_DATES),
     ],
 )
 def test_the_dates_of_a_commit_can_be_counted_with_whatever_they_say(
@@ -100,15 +105,12 @@ def test_long_texts_of_a_commit_are_cut(place, mirrors):
     assert result.described == name[:10]
 
 
-def test_every_way_of_naming_a_commit_means_the_same(place, five, mirrors):
-    repository = open_repository(str(place), mirrors)
+def test_every_way_of_naming_a_commit_means_the_same(repository, five):
     names = ("v1.0", "refs/tags/v1.0", "main~4", five[0][:9])
     assert {repository.resolve(name).hash for name in names} == {five[0]}
 
 
-def test_a_checkout_of_a_ci_server_has_its_branches_as_the_remotes(
-    place, five, mirrors, tmp_path
-):
+def test_branches_of_a_ci_servers_checkout_are_the_remotes(place, five, mirrors, tmp_path):
     """Jenkins' git plugin fetches into refs/remotes and checks out a hash."""
     checkout = make_repository(tmp_path / "checkout")
     git(checkout, "fetch", "--quiet", str(place), "+refs/heads/*:refs/remotes/origin/*")
@@ -118,35 +120,31 @@ def test_a_checkout_of_a_ci_server_has_its_branches_as_the_remotes(
     assert [item.hash for item in repository.between(f"{five[2]}..main")] == five[3:]
 
 
-@pytest.mark.usefixtures("five")
-def test_an_unknown_name_is_refused_with_the_nearest(place, mirrors):
-    text = refused(lambda: open_repository(str(place), mirrors).resolve("mian"))
+def test_an_unknown_name_is_refused_with_the_nearest(repository):
+    text = refused(lambda: repository.resolve("mian"))
     assert "no commit 'mian'" in text
     assert "did you mean 'main'?" in text
 
 
-def test_a_name_of_a_tag_and_a_branch_is_refused(place, five, mirrors):
+def test_a_name_of_a_tag_and_a_branch_is_refused(place, five, repository):
     git(place, "branch", "v1.0", five[3])
-    text = refused(lambda: open_repository(str(place), mirrors).resolve("v1.0"))
+    text = refused(lambda: repository.resolve("v1.0"))
     assert "means more than one commit" in text
     assert "refs/heads/v1.0" in text
 
 
-@pytest.mark.parametrize(
-    ("every", "expected"), [(1, [1, 2, 3, 4]), (3, [1, 4]), (9, [4])], ids=["1", "3", "9"]
-)
-def test_every_nth_is_counted_from_the_newest(place, five, mirrors, every, expected):
-    commits = open_repository(str(place), mirrors).between("v1.0..main", every=every)
-    assert [item.hash for item in commits] == [five[n] for n in expected]
+def test_every_nth_is_counted_from_the_newest(repository, five):
+    for every, expected in ((1, [1, 2, 3, 4]), (3, [1, 4]), (9, [4])):
+        commits = repository.between("v1.0..main", every=every)
+        assert [item.hash for item in commits] == [five[n] for n in expected], every
 
 
-def test_what_was_merged_counts_once_by_first_parent(place, five, mirrors):
+def test_what_was_merged_counts_once_by_first_parent(place, five, repository):
     git(place, "switch", "--quiet", "-c", "side", five[3])
     on_side = [commit(place, f"Side {n}", {f"side{n}": ""}, minute=10 + n) for n in range(2)]
     git(place, "switch", "--quiet", "main")
     git(place, "merge", "--quiet", "--no-ff", "-m", "Merge side", "side", minute=20)
     merge = git(place, "rev-parse", "HEAD")
-    repository = open_repository(str(place), mirrors)
     every = [item.hash for item in repository.between(f"{five[3]}..main")]
     assert sorted(every) == sorted([five[4], *on_side, merge])
     assert every[-1] == merge
@@ -155,16 +153,11 @@ def test_what_was_merged_counts_once_by_first_parent(place, five, mirrors):
     assert merged[-1].subject == "Merge side"
 
 
-@pytest.mark.usefixtures("five")
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        *((text, "not a range") for text in ("main", "..main", "v1.0..", "v1.0...main")),
-        ("main..v1.0", "no commit lies in this range"),
-    ],
-)
-def test_what_is_no_range_is_refused(place, mirrors, text, said):
-    assert said in refused(lambda: open_repository(str(place), mirrors).between(text))
+def test_what_is_no_range_is_refused(repository):
+    for text in ("main", "..main", "v1.0..", "v1.0...main"):
+        assert "not a range" in refused(partial(repository.between, text))
+    nothing = partial(repository.between, "main..v1.0")
+    assert "no commit lies in this range" in refused(nothing)
 
 
 @pytest.mark.usefixtures("five")
@@ -172,7 +165,7 @@ def test_what_is_no_repository_is_refused(place, mirrors):
     """Not even a folder inside of one is."""
     (place / "src").mkdir()
     for name, said in (("none", "no git repository"), ("src", "not a git repository")):
-        assert said in refused(lambda: open_repository(str(place / name), mirrors))  # noqa: B023
+        assert said in refused(partial(open_repository, str(place / name), mirrors))
 
 
 def test_a_repository_of_the_caller_is_not_taken_for_the_one_named(
@@ -189,10 +182,8 @@ def test_a_shallow_clone_says_that_it_is_one(place, five, mirrors, tmp_path):
     git(tmp_path, "clone", "--quiet", "--depth", "2", place.as_uri(), str(shallow))
     repository = open_repository(str(shallow), mirrors)
     assert repository.resolve("HEAD").hash == five[4]
-    for text in (
-        refused(lambda: repository.resolve(five[0])),
-        refused(lambda: repository.between(f"{five[0]}..HEAD")),
-    ):
+    for act, name in ((repository.resolve, five[0]), (repository.between, f"{five[0]}..HEAD")):
+        text = refused(partial(act, name))
         assert "cut off" in text
         assert "git fetch --unshallow" in text
 
@@ -221,7 +212,6 @@ def test_an_address_that_cannot_be_had_is_refused(tmp_path, mirrors):
         "https://git.example.org/kea.git?private_token=hunter2",
         "ssh://git:hunter2@git.example.org/kea.git",
     ],
-    ids=["password", "token", "query", "ssh"],
 )
 def test_an_address_with_a_secret_is_refused_and_not_repeated(mirrors, address):
     text = refused(lambda: open_repository(address, mirrors))
@@ -231,10 +221,9 @@ def test_an_address_with_a_secret_is_refused_and_not_repeated(mirrors, address):
     assert not mirrors.exists()
 
 
-def test_the_files_of_a_commit_are_those_and_no_others(place, five, mirrors, tmp_path):
+def test_the_files_of_a_commit_are_those_and_no_others(place, five, repository, tmp_path):
     (place / "n").write_text("changed")
     (place / "left over").write_text("")
-    repository = open_repository(str(place), mirrors)
     path = repository.archive(repository.resolve(five[1]), tmp_path / "sources")
     with tarfile.open(path) as files:
         assert files.getnames() == ["n"]
@@ -244,10 +233,9 @@ def test_the_files_of_a_commit_are_those_and_no_others(place, five, mirrors, tmp
     assert path.stat().st_mtime > 0  # it counts as used, or `prune` would remove it
 
 
-def test_a_checkout_is_taken_with_its_changes(place, five, mirrors, tmp_path):
+def test_a_checkout_is_taken_with_its_changes(place, five, repository, tmp_path):
     (place / "n").write_text("changed")
     (place / "unknown to git").write_text("")
-    repository = open_repository(str(place), mirrors)
     worktree = repository.worktree()
     assert (worktree.hash, worktree.dirty) == (five[4], True)
     assert worktree.tree != repository.resolve("HEAD").tree
@@ -259,10 +247,8 @@ def test_a_checkout_is_taken_with_its_changes(place, five, mirrors, tmp_path):
     assert git(place, "stash", "list") == ""
 
 
-@pytest.mark.usefixtures("five")
-def test_a_file_that_was_written_again_as_it_was_is_no_change(place, mirrors):
+def test_a_file_that_was_written_again_as_it_was_is_no_change(place, repository):
     os.utime(place / "n", (1, 1))
-    repository = open_repository(str(place), mirrors)
     assert repository.worktree() == repository.resolve("HEAD")
 
 
@@ -276,15 +262,8 @@ def test_a_bare_repository_has_no_checkout(place, five, mirrors, tmp_path):
 
 def test_a_message_in_another_encoding_is_still_text(place, mirrors):
     commit(place, "plain", {"a": ""})
-    git(
-        place,
-        "-c",
-        "i18n.commitEncoding=iso-8859-1",
-        "commit",
-        "--allow-empty",
-        "-m",
-        "Stra\xdfe",
-    )
+    latin1 = ("-c", "i18n.commitEncoding=iso-8859-1")
+    git(place, *latin1, "commit", "--allow-empty", "-m", "Stra\xdfe")
     assert open_repository(str(place), mirrors).resolve("main").subject
 
 
@@ -297,12 +276,13 @@ def test_what_the_main_branch_or_a_tag_has_is_accepted(place, five, mirrors):
     later = commit(place, "After the release", {"n": "later"})
     git(place, "switch", "--quiet", "main")
     (place / "n").write_text("changed")
-    for repository in (
-        open_repository(str(place), mirrors),
-        open_repository(place.as_uri(), mirrors),
-    ):
-        by_name = {name: repository.resolve(name).accepted for name in (five[2], mine, later)}
-        assert by_name == {five[2]: True, mine: True, later: False}
+    for address in (str(place), place.as_uri()):
+        resolve = open_repository(address, mirrors).resolve
+        assert [resolve(name).accepted for name in (five[2], mine, later)] == [
+            True,
+            True,
+            False,
+        ]
     assert not open_repository(str(place), mirrors).worktree().accepted
 
 
@@ -313,32 +293,23 @@ def test_the_main_branch_of_a_mirror_is_its_servers_choice(place, mirrors):
     assert not open_repository(str(place), mirrors).resolve("trunk").accepted
 
 
-def test_the_last_release_is_the_nearest_tag_before_a_commit(tmp_path, mirrors):
-    path = make_repository(tmp_path / "server")
-    first = commit(path, "Release", {"a": "1"}, minute=1)
-    git(path, "tag", "v1.0")
-    commit(path, "Work", {"a": "2"}, minute=2)
-    last = commit(path, "Release again", {"a": "3"}, minute=3)
-    git(path, "tag", "v1.1")
-    repository = open_repository(str(path), mirrors)
+def test_the_last_release_is_the_nearest_tag_before_a_commit(place, five, repository):
+    git(place, "tag", "v1.1")
     # A release itself is compared with the one before it.
-    assert repository.last_release(repository.resolve(last)).hash == first
+    assert repository.last_release(repository.resolve("v1.1")).hash == five[0]
     with pytest.raises(LeaselabError, match="no release before it"):
-        repository.last_release(repository.resolve(first))
+        repository.last_release(repository.resolve("v1.0"))
 
 
-def test_a_branch_point_is_where_the_main_branch_was_left(tmp_path, mirrors):
-    path = make_repository(tmp_path / "server")
-    base = commit(path, "Base", {"a": "1"}, minute=1)
-    git(path, "checkout", "-q", "-b", "topic")
-    commit(path, "Half of it", {"b": "1"}, minute=2)
-    topic = commit(path, "The other half", {"b": "2"}, minute=3)
-    git(path, "checkout", "-q", "main")
-    pushed = commit(path, "Something else", {"a": "2"}, minute=4)
-    repository = open_repository(str(path), mirrors)
-    assert repository.branch_point(repository.resolve(topic)).hash == base
+def test_a_branch_point_is_where_the_main_branch_was_left(place, five, repository):
+    git(place, "checkout", "-q", "-b", "topic")
+    commit(place, "Half of it", {"b": "1"}, minute=6)
+    topic = commit(place, "The other half", {"b": "2"}, minute=7)
+    git(place, "checkout", "-q", "main")
+    pushed = commit(place, "Something else", {"a": "2"}, minute=8)
+    assert repository.branch_point(repository.resolve(topic)).hash == five[4]
     # What is on the main branch itself is compared with what it was pushed onto.
-    assert repository.branch_point(repository.resolve(pushed)).hash == base
-    git(path, "branch", "-m", "main", "trunk")
+    assert repository.branch_point(repository.resolve(pushed)).hash == five[4]
+    git(place, "branch", "-m", "main", "trunk")
     with pytest.raises(LeaselabError, match="no commit in common with the main branch"):
         repository.branch_point(repository.resolve(topic))

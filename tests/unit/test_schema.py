@@ -1,20 +1,14 @@
 """The schema of results: made of the types, described in full, and kept by what is written."""
 
 import json
+import re
 
 import pytest
 from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 from tests.examples import confirmed, edited, example_result, invalid_result
 
-from leaselab.archive.schema import (
-    SCHEMA_PATH,
-    SCHEMA_VERSION,
-    decode,
-    document_of,
-    encode,
-    json_schema,
-)
+from leaselab.archive.schema import SCHEMA_PATH, SCHEMA_VERSION, decode, encode, json_schema
 from leaselab.model.errors import LeaselabError, Outcome
 
 SCHEMA = json.loads(SCHEMA_PATH.read_text(encoding="utf-8"))
@@ -53,7 +47,7 @@ def refusal(document):
     assert not VALIDATOR.is_valid(document)
     with pytest.raises(LeaselabError) as caught:
         decode(json.dumps(document).encode(), "a sweep")
-    assert caught.value.where == "a sweep"
+    assert (caught.value.outcome, caught.value.where) == (Outcome.USAGE, "a sweep")
     return caught.value
 
 
@@ -67,9 +61,8 @@ def test_the_file_is_a_schema_and_what_the_types_say():
 
 
 def test_every_field_is_described():
-    bare = [path for path, field in FIELDS.items() if not field.get("description")]
-    bare += [name for name, kind in SCHEMA["$defs"].items() if not kind.get("description")]
-    assert bare == []
+    every = FIELDS | SCHEMA["$defs"]
+    assert [name for name, what in every.items() if not what.get("description")] == []
     assert len(FIELDS) > 150
 
 
@@ -87,16 +80,6 @@ def test_words_are_those_below_the_field(path, words):
     assert FIELDS[path]["description"].endswith(words)
 
 
-def numbers(field):
-    """Whether a field is a number, several, or may be one."""
-    if isinstance(field, dict):
-        return field.get("type") in ("number", "integer") or any(
-            numbers(field.get(part))
-            for part in ("anyOf", "items", "prefixItems", "additionalProperties")
-        )
-    return isinstance(field, list) and any(map(numbers, field))
-
-
 def test_every_number_says_its_unit_or_what_it_counts():
     """A field of seconds, bytes or rates names the unit; the others are counts or ratios."""
     units = ("(s)", "/s)", "(s since", "(bytes)", "(us)", "(ratio)", "(0..1)", "(Mbit/s)")
@@ -105,7 +88,7 @@ def test_every_number_says_its_unit_or_what_it_counts():
     missing = [
         path
         for path, field in FIELDS.items()
-        if numbers(field)
+        if re.search(r"'type': '(number|integer)'", str(field))
         and ((name := path.partition(".")[2]).endswith(named) or name in words)
         and not any(unit in field["description"] for unit in units)
     ]
@@ -122,7 +105,7 @@ def test_the_examples_fit_and_are_read_back_as_they_were(name):
 def test_every_field_is_written():
     """Those at their defaults too: who reads the file needs no types."""
     document = json.loads(encode(example_result()))
-    assert document_of(example_result())["schema_version"] == SCHEMA_VERSION
+    assert document["schema_version"] == SCHEMA_VERSION
     for kind, part in {
         "Record": document,
         "Round": document["rounds"][0],
@@ -174,7 +157,6 @@ def test_the_stable_core_is_required():
 )
 def test_what_does_not_fit_is_named(place, field, value, named):
     error = refusal(changed(lambda document: part_of(document, place).update({field: value})))
-    assert error.outcome is Outcome.USAGE
     assert named in error.found
 
 
@@ -216,7 +198,6 @@ def test_a_record_that_its_types_do_not_allow_is_not_written():
 @pytest.mark.parametrize("version", [0, 1, 3, "2", None])
 def test_a_result_of_another_version_is_refused(version):
     error = refusal(changed(lambda document: document.update(schema_version=version)))
-    assert error.outcome is Outcome.USAGE
     assert (error.found, error.wanted) == (f"schema version {version}", "2")
 
 

@@ -1,8 +1,12 @@
-"""What the engine makes of what servers' contracts answer."""
+"""What the engine makes of what servers' contracts answer; the clocks of their hosts."""
+
+import time
 
 import pytest
 from tests.fake_host import FakeFollower, FakeHost
+from tests.here import ConnectionHere
 
+from leaselab.lab.contract.remote import RemoteGenerator
 from leaselab.lab.contract.server import ContractServer
 from leaselab.lab.contract.servers import Servers
 from leaselab.model.bench import ServerUnderTest
@@ -17,32 +21,14 @@ LOADED = {
     "libraries_sha256": {LIBRARY: "b" * 64},
     "confinement": "kea-dhcp4 (enforce)",
 }
-DATABASE = {
-    "name": "mysql",
-    "version": "11.8.6",
-    "confinement": "mysqld (enforce)",
-    "variables": {"flush": "2", "log": "1"},
-}
+DATABASE = {"name": "mysql", "version": "11.8.6", "confinement": "mysqld (enforce)"}
+DATABASE |= {"variables": {"flush": "2", "log": "1"}}
 NONE = "none, none, none, none, none"
 TUNED = "mysqld (enforce), 2, 1, mysql, 11.8.6"
-SAMPLE = {
-    "t": 1.0,
-    "cpu_s": 0.5,
-    "rss_bytes": 1000,
-    "udp_drops": 0,
-    "held": 3,
-    "counters": {},
-    "refused": None,
-    "beside_cpu_s": {},
-}
-SAMPLED = {
-    "event": "cpu-clock:u",
-    "samples": 2,
-    "sampled_s": 0.002,
-    "lost": 0,
-    "stacks": {"kea;main;run": 2},
-    "waits": {"database": 0.001},
-}
+SAMPLE = {"t": 1.0, "cpu_s": 0.5, "rss_bytes": 1000, "udp_drops": 0, "held": 3}
+SAMPLE |= {"counters": {}, "refused": None, "beside_cpu_s": {}}
+SAMPLED = {"event": "cpu-clock:u", "samples": 2, "sampled_s": 0.002, "lost": 0}
+SAMPLED |= {"stacks": {"kea;main;run": 2}, "waits": {"database": 0.001}}
 GOOD = {
     "sh": "this boot",
     "start": STARTED,
@@ -61,27 +47,17 @@ def sampling(status=None, words="", **changes):
     return FakeFollower(None, status, words)
 
 
-def host(name="server", sampler=None, profiler=None, **answers):
-    followers = {"sample": sampler or sampling()}
+def host(name="server", sampler=None, profiler=None, operator=None, **answers):
+    followers = {"sample": sampler or sampling(), "operate": operator}
     followers["profile"] = profiler or FakeFollower(SAMPLED, 0, "")
     return FakeHost(name, follower=followers, **{**GOOD, **answers})
 
 
 def server(made, **fields):
-    return ContractServer(
-        made,
-        ServerUnderTest(
-            name="kea",
-            version="2.6.3",
-            contract=CONTRACT,
-            variant=VARIANT,
-            holds="leases",
-            config_sha256="0" * 64,
-            config_file="/etc/kea/a.json",
-            running_config_sha256="1" * 64,
-            **fields,
-        ),
-    )
+    known = {"name": "kea", "version": "2.6.3", "contract": CONTRACT, "variant": VARIANT}
+    known |= {"holds": "leases", "config_file": "/etc/kea/a.json"}
+    known |= {"config_sha256": "0" * 64, "running_config_sha256": "1" * 64}
+    return ContractServer(made, ServerUnderTest(**known, **fields))
 
 
 def started(made=None, **fields):
@@ -147,15 +123,16 @@ def test_what_was_deployed_is_measured(libraries, known):
 @pytest.mark.parametrize(
     ("sums", "outcome", "actual"),
     [
-        ({LOADED["program"]: "a" * 64, LIBRARY: "b" * 64}, Outcome.BUILD, ""),
-        ({LOADED["program"]: "f" * 64, LIBRARY: "b" * 64}, Outcome.LAB, "f" * 64),
-        ({LOADED["program"]: "a" * 64}, Outcome.LAB, "no such file"),
+        ("ab", Outcome.BUILD, ""),
+        ("fb", Outcome.LAB, "f" * 64),
+        ("a", Outcome.LAB, "no such file"),
     ],
 )
 def test_a_program_that_was_replaced_and_does_not_start_is_not_the_servers_fault(
     sums, outcome, actual
 ):
-    rows = "".join(f"{digest}  {path}\n" for path, digest in sums.items())
+    files = zip((LOADED["program"], LIBRARY), sums, strict=False)
+    rows = "".join(f"{digest * 64}  {path}\n" for path, digest in files)
     made = host(start=(1, "symbol lookup error"), sha256sum=rows)
     error = refused(server(made, **LOADED).start)
     assert (error.outcome, error.found) == (outcome, actual)
@@ -177,10 +154,8 @@ def test_a_program_that_was_replaced_and_does_not_start_is_not_the_servers_fault
 def test_a_database_that_was_changed_since_it_was_tuned_is_not_measured(
     running, tuned, actual, wanted
 ):
-    there = {"database": running} if running else {}
-    sut = server(
-        host(start={**STARTED, "beside": there}), beside={"database": tuned} if tuned else {}
-    )
+    there, then = ({"database": known} if known else {} for known in (running, tuned))
+    sut = server(host(start={**STARTED, "beside": there}), beside=then)
     if not actual:
         assert sut.start().pid == 7
         return
@@ -227,16 +202,15 @@ def test_a_profile_is_that_of_the_server_under_test():
     assert result.stacks == {"kea;main;run": 2}
 
 
-def test_where_perf_may_not_sample_there_is_no_profile_and_the_host_says_why():
+@pytest.mark.parametrize("begun", [None, "{}"], ids=["at once", "later"])
+def test_where_perf_may_not_sample_there_is_no_profile_and_the_host_says_why(begun):
     """It is no fault of the server, and the lab is not broken."""
-    sut = server(host(profiler=FakeFollower(None, 1, "perf may not", begun=None)))
-    error = refused(sut.begin_profile)
+    sut = server(host(profiler=FakeFollower(None, 1, "perf may not", begun=begun)))
+    if begun:
+        sut.begin_profile()
+    error = refused(sut.end_profile if begun else sut.begin_profile)
     assert (error.outcome, error.where) == (Outcome.INVALID, "server")
     assert "perf may not" in error.what
-    sut = server(host(profiler=FakeFollower(None, 1, "perf: No space")))
-    sut.begin_profile()
-    error = refused(sut.end_profile)
-    assert (error.outcome, "perf: No space" in error.what) == (Outcome.INVALID, True)
 
 
 # --- several servers ------------------------------------------------------------------
@@ -271,46 +245,34 @@ def test_a_pair_starts_waits_and_is_emptied_together():
     assert both.trouble() == "waiting"
 
 
-def noting(order):
-    """Makes hosts that note when they start and stop."""
-
-    def note(role, verb):
-        return lambda _: order.append((role, verb)) or GOOD[verb]
-
-    def made(role, **more):
-        return host(role, **{verb: note(role, verb) for verb in ("start", "stop")}, **more)
-
-    return made
-
-
-def test_the_server_of_a_pair_whose_database_the_other_one_uses_is_there_all_the_time():
+@pytest.mark.parametrize(
+    ("pair", "starts", "kept"),
+    [
+        (True, ["server", "partner"], {"server": 5, "partner": 5}),
+        (False, ["partner", "server"], {"server": 5}),
+    ],
+    ids=["a pair", "a support"],
+)
+def test_what_another_one_uses_is_there_all_the_time(pair, starts, kept):
+    """A database of the pair's server; a support, whose state is the server's to empty."""
     order = []
-    made = noting(order)
-    both, *_ = several(made("server"), made("partner"))
-    assert both.start().pid == 7
-    both.stop()
-    starts = [("server", "start"), ("partner", "start")]
-    assert order == [*starts, ("partner", "stop"), ("server", "stop")]
 
+    def noting(role, **answers):
+        for verb in ("start", "stop"):
+            answers[verb] = lambda _, verb=verb: order.append((role, verb)) or GOOD[verb]
+        return host(role, **answers)
 
-def test_a_support_is_started_first_stopped_last_and_has_no_state_with_the_server():
-    order = []
-    made = noting(order)
-    support = made("partner", reset={"held": None, "was": None})
-    both, *_ = several(made("server"), support, pair=False)
+    none = {} if pair else {"reset": {"held": None, "was": None}}
+    both, *_ = several(noting("server"), noting("partner", **none), pair=pair)
     assert both.start().pid == 7
     assert both.trouble() == ""
     both.settle()
-    assert {role: len(taken) for role, taken in both.samples().items()} == {
-        "server": 1,
-        "partner": 1,
-    }
-    assert both.reset() == {"server": 5}, "what it keeps is the server's to empty"
+    taken = {role: len(samples) for role, samples in both.samples().items()}
+    assert taken == {"server": 1, "partner": 1}
+    assert both.reset() == kept
     both.stop()
-    roles = ("partner", "server")
-    Servers({role: server(made(role)) for role in roles}).stop()
-    stops = [("server", "stop"), ("partner", "stop")]
-    assert order == [("partner", "start"), ("server", "start"), *stops, *stops]
+    wanted = [(role, "start") for role in starts]
+    assert order == [*wanted, *((role, "stop") for role in reversed(starts))]
 
 
 @pytest.mark.parametrize(
@@ -360,15 +322,11 @@ def test_a_host_that_goes_away_is_no_death_of_its_server(role, status, boot, wha
 @pytest.mark.parametrize("verb", ["start", "reload", "end_profile"])
 def test_a_host_that_shuts_down_is_no_server_that_fails(verb, monkeypatch):
     monkeypatch.setattr("leaselab.lab.contract.server.boot_of", lambda _: "")
-    made = host(
-        profiler=FakeFollower(None, -1, ""), **({verb: (143, "")} if verb in GOOD else {})
-    )
-    made.answers["reload"] = (143, "Terminated\n")
+    made = host(profiler=FakeFollower(None, -1, ""))
     made.is_there = False
-    sut = server(made)
-    if verb == "end_profile":
-        sut.start()
-        sut.begin_profile()
+    sut = started(made)
+    sut.begin_profile()
+    made.answers |= {"start": (143, ""), "reload": (143, "Terminated\n")}
     error = refused(getattr(sut, verb))
     assert (error.outcome, "went away" in error.what) == (Outcome.LAB, True)
 
@@ -401,8 +359,53 @@ def test_each_is_ended_by_itself():
     ],
 )
 def test_an_answer_that_no_contract_gives_is_a_broken_lab(verb, answer):
-    error = refused(
-        getattr(server(host(**{verb: answer})), {"list": "listing"}.get(verb, verb))
-    )
+    act = getattr(server(host(**{verb: answer})), {"list": "listing"}.get(verb, verb))
+    error = refused(act)
     assert error.outcome is Outcome.LAB
     assert f"{CONTRACT} {verb}" in str(error)
+
+
+# --- operations, and clocks -----------------------------------------------------------
+
+AHEAD_S = 40.0
+KNOWN = {"operations": {"reload": {"does": "It reads.", "seen": "a serial number"}}}
+
+
+def alone(operator=None, **answers):
+    return Servers({"server": server(host(operator=operator, **answers))})
+
+
+def test_what_can_be_done_is_what_its_contract_lists():
+    ((name, known),) = alone(operations=KNOWN).operations().items()
+    assert (name, known.does, known.seen) == ("reload", "It reads.", "a serial number")
+    error = refused(alone(operations=(1, "no verb operations")).operations)
+    assert error.outcome is Outcome.LAB
+    assert "what can be done to it is unknown: no verb" in error.what
+
+
+def test_its_clock_is_known_by_when_it_was_asked_and_answered():
+    now = time.time() + AHEAD_S
+    line = {"name": "reload", "begun": now, "effect": None, "ended": now, "why": "old"}
+    with alone(FakeFollower(line)).operating() as operate:
+        done = operate("reload")
+    assert (done.name, done.effect, done.why) == ("reload", None, "old")
+    assert done.ahead_s == pytest.approx(AHEAD_S, abs=60)
+    assert done.ahead_s <= AHEAD_S  # all of this came later
+
+
+@pytest.mark.parametrize(
+    ("follower", "what"),
+    [
+        (FakeFollower(None, 1, "its zone is gone"), "reload was not carried out: its zone is"),
+        (FakeFollower(None), "reload was not carried out: no answer within 90 s"),
+        (FakeFollower(None, 1, "no such verb", begun=None), "cannot be operated: no such verb"),
+    ],
+)
+def test_a_contract_that_ends_or_is_silent_is_named(follower, what):
+    with pytest.raises(LeaselabError, match=what), alone(follower).operating() as operate:
+        operate("reload")
+
+
+def test_the_clock_of_a_generators_host_is_known_as_well(tmp_path):
+    made = RemoteGenerator(ConnectionHere(), "lo", ["127.0.0.1"], str(tmp_path / "turn"))
+    assert made.clock_ahead_s() == pytest.approx(0.0, abs=60)

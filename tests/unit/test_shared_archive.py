@@ -16,8 +16,6 @@ from msgspec.structs import replace
 from tests.examples import MAX_RATES, PROCEDURE, START, archive_result, example_result
 from tests.waiting import HANGS_S
 
-from leaselab.archive.index import Index
-from leaselab.archive.index_file import INDEX
 from leaselab.archive.store import Store
 
 ROOT = Path(__file__).parents[2]
@@ -152,22 +150,3 @@ def test_a_disk_that_is_full_while_sealing_loses_nothing(tmp_path):
     apart = ["unshare", "--mount", "--propagation", "private", "sh", "-c", mounted, tmp_path]
     reported = python(FULL, tmp_path, before=apart).splitlines()
     assert reported == ["4 no space left on the disk 1", f"True {4 + 3 * 3} 0"]
-
-
-@pytest.mark.parametrize("damage", ["pipe", "loop", "empty", "journal", "short"])
-def test_an_index_that_is_none_is_made_again_or_done_without(tmp_path, caplog, damage):
-    record = archive_result(tmp_path, small(0, "aaaa"))
-    path = tmp_path / INDEX
-    content = path.read_bytes()
-    path.unlink()
-    if damage == "pipe":
-        os.mkfifo(path)
-    elif damage == "loop":
-        path.symlink_to(path)
-    elif damage == "journal":
-        path.write_bytes(content)
-        path.with_name(f"{INDEX}-journal").write_bytes(os.urandom(3000))
-    else:
-        path.write_bytes(content[: len(content) // 2] if damage == "short" else b"")
-    assert [row["id"] for row in Index(tmp_path).rows()] == [record.id]
-    assert len(caplog.records) <= 1
