@@ -1,8 +1,12 @@
 """What tests of commands share."""
 
+import json
+
 import pytest
 from tests.made_up import Lab
 from tests.repositories import commit, make_repository
+
+from leaselab.cli.main import main
 
 
 @pytest.fixture(autouse=True)
@@ -27,3 +31,34 @@ def hashes(place):
 def lab(tmp_path, monkeypatch):
     """A bench that is made up; tests say how fast its servers are."""
     return Lab(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    """The folder of results of every command, in which there is none yet."""
+    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "results"))
+    return tmp_path / "results"
+
+
+def _said(capsys, words, code):
+    capsys.readouterr()
+    assert main([*map(str, words)]) == code
+    return capsys.readouterr()
+
+
+@pytest.fixture
+def said(capsys):
+    """Call a command, which ends with a code; return what it says."""
+    return lambda *words, code=0: _said(capsys, words, code)
+
+
+@pytest.fixture
+def document(capsys):
+    """Call a command, which ends with a code; return its JSON document."""
+    return lambda *words, code=0: json.loads(_said(capsys, (*words, "--json"), code).out)
+
+
+@pytest.fixture
+def refused(capsys):
+    """Call a command, whose words are bad input; return why."""
+    return lambda *words: _said(capsys, words, 2).err

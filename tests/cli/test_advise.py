@@ -27,32 +27,29 @@ ALIKE = example_result(scenario=COSTLY)
 
 
 @pytest.fixture
-def results(tmp_path, monkeypatch):
-    """An empty archive."""
-    folder = tmp_path / "results"
-    monkeypatch.setenv("LEASELAB_RESULTS", str(folder))
-    return folder
+def configuration(tmp_path):
+    """A file of Kea's; by default one whose only cost is its log."""
+
+    def write(loggers='{"severity": "DEBUG", "debuglevel": 99}', more=""):
+        file = tmp_path / "kea-dhcp4.conf"
+        own = f'"valid-lifetime": 86400, "loggers": [\n  {loggers}]{more}'
+        file.write_text(f'{{"Dhcp4": {{\n {own}}}}}')
+        return str(file)
+
+    return write
 
 
 @pytest.fixture
-def debugging(tmp_path):
-    """A configuration whose only cost is its log."""
-    path = tmp_path / "kea-dhcp4.conf"
-    path.write_text(
-        '{"Dhcp4": {\n "valid-lifetime": 86400, "loggers": [\n  {"severity": "DEBUG",'
-        ' "debuglevel": 99}]}} # all\n',
-        encoding="utf-8",
-    )
-    return str(path)
+def debugging(configuration):
+    return configuration()
 
 
-def archived(folder, scenario, share=1.0, *, number=1, hours=0, experiment=None, **fields):
+def archived(folder, scenario, share=1.0, *, number=1, hours=0, experiment=None):
     record = example_result(
         [share * rate for rate in MAX_RATES],
         scenario=scenario,
         token=f"{number:04}",
         started=START + timedelta(hours=hours),
-        **fields,
     )
     if experiment:
         item = Experiment(id=experiment, points=(), interleaved=True)
@@ -60,46 +57,47 @@ def archived(folder, scenario, share=1.0, *, number=1, hours=0, experiment=None,
     return archive_result(folder, record)
 
 
-def only_cost(capsys):
-    """The only cost of the only finding of the JSON document that was printed."""
-    [finding] = json.loads(capsys.readouterr().out)["findings"]
-    [cost] = finding["costs"]
-    return cost
+@pytest.fixture
+def measured_cost(document, debugging):
+    """What was measured of the only cost of that file."""
+
+    def advised():
+        [finding] = document("advise", debugging)["findings"]
+        [cost] = finding["costs"]
+        return cost["measured"]
+
+    return advised
 
 
-def test_what_was_measured_comes_with_its_interval_and_results(results, debugging, capsys):
-    assert main(["advise", debugging]) == 0
-    out = capsys.readouterr().out
+def test_what_was_measured_comes_with_its_interval_and_results(root, debugging, said):
+    out = said("advise", debugging).out
     assert f"at Dhcp4.loggers[0] ({debugging}:3)" in out
     assert f"`leaselab run {COSTLY} {PLAIN}` measures it" in out
     assert out.endswith("1 known cost, none of them measured here (judged as kea 3.0)\n")
-    costly = archived(results, COSTLY, 0.4)
-    plain = archived(results, PLAIN)
-    assert main(["advise", debugging]) == 0
-    out = capsys.readouterr().out
+    costly = archived(root, COSTLY, 0.4)
+    plain = archived(root, PLAIN)
+    out = said("advise", debugging).out
     assert "measured here: max rate 60 % lower across sessions (ratio 0.400, 95" in out
     assert f"{COSTLY} against {PLAIN}: results {costly.id}, {plain.id}" in out
     assert "1 known cost, 1 of them measured here" in out
 
 
 def test_points_that_alternated_come_before_newer_ones_and_these_before_others(
-    results, debugging, capsys
+    root, measured_cost
 ):
     for number in (1, 2):
-        archived(results, COSTLY, 0.1 * number, number=number, hours=number)
+        archived(root, COSTLY, 0.1 * number, number=number, hours=number)
     plain = example_result(scenario=PLAIN)
     # Another durability is what some costs are about.
     server = replace(plain.server, durability="memory")
-    archive_result(results, replace(plain, servers={"server": server}))
-    assert main(["advise", debugging, "--json"]) == 0
-    assert only_cost(capsys)["measured"]["ratio"] == pytest.approx(0.2)
+    archive_result(root, replace(plain, servers={"server": server}))
+    assert measured_cost()["ratio"] == pytest.approx(0.2)
     pair = [
-        archived(results, name, share, experiment="exp", number=3)
+        archived(root, name, share, experiment="exp", number=3).id
         for name, share in ((COSTLY, 0.5), (PLAIN, 1.0))
     ]
-    assert main(["advise", debugging, "--json"]) == 0
-    measured = only_cost(capsys)["measured"]
-    assert (measured["result"], measured["base"]) == tuple(record.id for record in pair)
+    measured = measured_cost()
+    assert [measured["result"], measured["base"]] == pair
     assert measured["alternated"] is True
     assert measured["ratio"] == pytest.approx(0.5)
     assert measured["ci95"][0] <= 0.5 <= measured["ci95"][1]
@@ -116,48 +114,49 @@ def test_points_that_alternated_come_before_newer_ones_and_these_before_others(
     ],
     ids=["version", "commit", "outcome", "bench", "generator"],
 )
-def test_results_that_are_not_alike_measure_nothing(results, debugging, capsys, other):
-    archive_result(results, other)
-    archived(results, PLAIN)
-    assert main(["advise", debugging, "--json"]) == 0
-    assert only_cost(capsys)["measured"] is None
+def test_results_that_are_not_alike_measure_nothing(root, measured_cost, other):
+    archive_result(root, other)
+    archived(root, PLAIN)
+    assert measured_cost() is None
 
 
-def test_a_damaged_result_is_said_and_passed_over(results, debugging, capsys, caplog):
-    archived(results, COSTLY, 0.4)
-    archived(results, PLAIN)
-    newest = archived(results, COSTLY, 0.3, number=2, hours=1)
-    assert main(["list", "--json"]) == 0  # the index has read it
-    capsys.readouterr()
-    place = results / "2026" / "11" / newest.id / "result.json"
+def test_a_damaged_result_is_said_and_passed_over(root, said, measured_cost, caplog):
+    archived(root, COSTLY, 0.4)
+    archived(root, PLAIN)
+    newest = archived(root, COSTLY, 0.3, number=2, hours=1)
+    said("list")  # the index has read it
+    place = root / "2026" / "11" / newest.id / "result.json"
     place.chmod(0o644)
     place.write_text(place.read_text(encoding="utf-8") + " ", encoding="utf-8")
-    assert main(["advise", debugging, "--json"]) == 0
-    captured = capsys.readouterr()
-    [finding] = json.loads(captured.out)["findings"]
-    assert finding["costs"][0]["measured"]["ratio"] == pytest.approx(0.4)
-    assert newest.id in captured.err + caplog.text
+    assert measured_cost()["ratio"] == pytest.approx(0.4)
+    assert newest.id in caplog.text
 
 
-@pytest.mark.usefixtures("results")
-def test_strict_ends_with_1_where_a_cost_is_found(debugging, capsys):
-    assert main(["advise", debugging, "--strict"]) == 1
-    captured = capsys.readouterr()
-    assert "debug-logging" in captured.out
-    assert f"leaselab: {debugging}: 1 known cost" in captured.err
-    assert main(["advise", SOUND, "--strict"]) == 0
-    assert "no known costs" in capsys.readouterr().out
+@pytest.mark.usefixtures("root")
+def test_strict_ends_with_1_where_a_cost_is_found_or_something_is_not_judged(
+    configuration, said, document
+):
+    debugging = said("advise", configuration(), "--strict", code=1)
+    assert "debug-logging" in debugging.out
+    assert "kea-dhcp4.conf: 1 known cost" in debugging.err
+    assert "no known costs" in said("advise", SOUND, "--strict").out
+    quiet = '{"name": "kea-dhcp4", "severity": "WARN"}'
+    hooked = configuration(quiet, ', "hooks-libraries": [{"library": "own.so"}]')
+    judged = document("advise", hooked)
+    assert judged["findings"] == []
+    assert [set(finding) for finding in judged["not_judged"]] == [{"what", "why", "places"}]
+    strict = said("advise", hooked, "--strict", code=1).err
+    assert "no known costs; 1 thing not judged" in strict
 
 
-@pytest.mark.usefixtures("results")
+@pytest.mark.usefixtures("root")
 @pytest.mark.parametrize("name", ["kea-2.2-dhcp4", "kea-2.6-dhcp4", "kea-3.0-dhcp6"])
 @pytest.mark.parametrize("form", [[], ["--json"]])
-def test_no_secret_of_a_configuration_is_reported(name, form, capsys):
+def test_no_secret_of_a_configuration_is_reported(name, form, said):
     path = DATA / f"{name}.conf"
     assert HIDDEN in path.read_text(encoding="utf-8")
     options = ["--clients", "100000", "--processors", "1", "--server-version", "2.4"]
-    assert main(["advise", str(path), *options, *form]) == 0
-    captured = capsys.readouterr()
+    captured = said("advise", path, *options, *form)
     assert captured.out
     if name == "kea-2.6-dhcp4":
         assert "/nowhere/kea/secret.json" in captured.out, "a file that could not be included"
@@ -165,44 +164,20 @@ def test_no_secret_of_a_configuration_is_reported(name, form, capsys):
         assert text not in captured.out + captured.err
 
 
-@pytest.mark.usefixtures("results")
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"Dhcp4": {"loggers": <?include "gone"?>}}',
-        '{"Dhcp4": {%s, "config-control": {"config-databases": [{"type": "mysql"}]}}}',
-        '{"Dhcp4": {%s, "hooks-libraries": [{"library": "own.so"}]}}',
-        '{"Dhcp4": {%s, "reservation-mode": "all"}}',
-    ],
-)
-def test_strict_ends_with_1_where_something_is_not_judged(tmp_path, capsys, text):
-    path = tmp_path / "kea.conf"
-    logger = '"loggers": [{"name": "kea-dhcp4", "severity": "WARN"}]'
-    path.write_text(text.replace("%s", logger), encoding="utf-8")
-    assert main(["advise", str(path), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["findings"] == []
-    assert [set(finding) for finding in document["not_judged"]] == [{"what", "why", "places"}]
-    assert main(["advise", str(path), "--strict"]) == 1
-    assert "no known costs; 1 thing not judged" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("results")
-def test_several_files_are_judged_one_by_one(debugging, tmp_path, capsys):
-    plain, bad = SOUND, tmp_path / "bad.conf"
+@pytest.mark.usefixtures("root")
+def test_several_files_are_judged_each_by_itself(debugging, tmp_path, said, document):
+    bad = tmp_path / "bad.conf"
     bad.write_text("[", encoding="utf-8")
-    assert main(["advise", str(bad), debugging, plain, "--strict"]) == 2
-    captured = capsys.readouterr()
+    captured = said("advise", bad, debugging, SOUND, "--strict", code=2)
     assert f"{debugging}: 1 known cost" in captured.out
-    assert f"{plain}: no known costs" in captured.out
-    reported = captured.err.splitlines()
-    assert [line.split(":")[1].strip() for line in reported] == [debugging, str(bad)]
-    assert main(["advise", debugging, plain, "--json"]) == 0
-    documents = json.loads(capsys.readouterr().out)
-    assert [document["file"] for document in documents] == [debugging, plain]
+    assert f"{SOUND}: no known costs" in captured.out
+    reported = [line.split(":")[1].strip() for line in captured.err.splitlines()]
+    assert reported == [debugging, str(bad)]
+    documents = document("advise", debugging, SOUND)
+    assert [each["file"] for each in documents] == [debugging, SOUND]
 
 
-@pytest.mark.usefixtures("results")
+@pytest.mark.usefixtures("root")
 def test_standard_input_and_a_folder_for_absolute_names(tmp_path):
     (tmp_path / "srv").mkdir()
     (tmp_path / "srv/loggers").write_text('[\n{"severity": "DEBUG"}]', encoding="utf-8")
@@ -214,38 +189,28 @@ def test_standard_input_and_a_folder_for_absolute_names(tmp_path):
     assert "\nstandard input: 1 known cost" in done.stdout
 
 
-@pytest.mark.usefixtures("results")
-def test_of_many_places_three_are_reported_and_all_are_in_the_document(tmp_path, capsys):
-    path = tmp_path / "kea.conf"
-    content = {"Dhcp4": {"loggers": [{"severity": "DEBUG"}] * 5, "valid-lifetime": 86400}}
-    path.write_text(json.dumps(content), encoding="utf-8")
-    assert main(["advise", str(path)]) == 0
-    assert capsys.readouterr().out.count("  at Dhcp4.loggers") == 3
-    assert main(["advise", str(path), "--json"]) == 0
-    [finding] = json.loads(capsys.readouterr().out)["findings"]
+@pytest.mark.usefixtures("root")
+def test_of_many_places_three_are_reported_and_all_are_in_the_document(
+    configuration, said, document
+):
+    file = configuration(", ".join(['{"severity": "DEBUG"}'] * 5))
+    assert said("advise", file).out.count("  at Dhcp4.loggers") == 3
+    [finding] = document("advise", file)["findings"]
     assert len(finding["places"]) == 5
 
 
-@pytest.mark.usefixtures("results")
+@pytest.mark.usefixtures("root")
 @pytest.mark.parametrize(
     "words",
     [
-        ["nowhere.conf"],
-        [str(DATA)],
-        [SOUND, "--clients", "0"],
-        [SOUND, "--processors", "-1"],
-        [SOUND, "--server-version", "newest"],
-        [SOUND, "--results", "nowhere"],
-        [SOUND, "--clients", "9" * 5000],
-        [SOUND, "--root", "nowhere"],
-        ["/dev/zero"],
-        [str(Path(__file__))],
-        [],
+        *("nowhere.conf", str(DATA), "/dev/zero", __file__, ""),
+        *(f"{SOUND} --{name} nowhere" for name in ("server-version", "results", "root")),
+        *(f"{SOUND} --clients {number}" for number in ("0", "9" * 5000)),
+        f"{SOUND} --processors -1",
     ],
 )
-def test_bad_arguments_are_bad_input(words, capsys):
-    assert main(["advise", *words]) == 2
-    captured = capsys.readouterr()
+def test_bad_arguments_are_bad_input(words, said):
+    captured = said("advise", *words.split(), code=2)
     assert captured.err.startswith("leaselab: ")
     assert captured.out == ""
 
@@ -269,9 +234,8 @@ class Measured:
     @property
     def scenario(self):
         """The scenario of the file as it is."""
-        return add_scenario(
-            read_served(self.file), self.file, Catalogue(self.lab.checkout)
-        ).name
+        known = Catalogue(self.lab.checkout)
+        return add_scenario(read_served(self.file), self.file, known).name
 
     def advise(self, *words, code=0):
         assert main(["advise", str(self.file), *words]) == code
@@ -338,15 +302,6 @@ def test_a_duel_that_the_archive_has_is_not_made_again(lab, measured):
     assert measured.costs("--find", "1") != first, "it has to find smaller ones"
 
 
-def test_an_interrupted_measurement_goes_on(lab, measured):
-    lab.interrupted_at = 15
-    assert main(["advise", str(measured.file), "--measure"]) == 130
-    lab.interrupted_at = None
-    bases = [own["base"] for own in measured.costs().values()]
-    assert {lab.rounds.count((base, 1)) for base in bases} == {1}
-    assert lab.store.running() == []
-
-
 def test_a_server_that_does_not_start_without_it_is_the_reason(lab, measured):
     base = measured.costs()["info-logging"]["base"]
     lab.deploy_faults[base] = server_broken("it refuses the file", where="sut")
@@ -408,9 +363,8 @@ def test_nothing_is_measured_where_nothing_can_be(lab, measured):
         ([DHCPD, "--measure"], f"leaselab run --config {DHCPD}"),
     ],
 )
-def test_what_is_not_measured_at_all_is_bad_input(tmp_path, monkeypatch, capsys, words, shown):
+def test_what_is_not_measured_at_all_is_bad_input(tmp_path, monkeypatch, refused, words, shown):
     monkeypatch.chdir(tmp_path)
     for name in ("one.conf", "two.conf"):
         Path(name).write_text(OWN % "", encoding="utf-8")
-    assert main(["advise", *words]) == 2
-    assert shown in capsys.readouterr().err
+    assert shown in refused("advise", *words)

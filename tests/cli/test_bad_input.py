@@ -28,10 +28,15 @@ def checkout(tmp_path):
 
 
 @pytest.fixture
-def refused(checkout, monkeypatch, capsys):
-    """The one line that a command of this checkout says, which ends with 2."""
+def asked(checkout, monkeypatch):
+    """Commands are of this checkout, and its inventory is read without Ansible."""
     monkeypatch.setenv("LEASELAB_ROOT", str(checkout))
     monkeypatch.setattr(benches, "read_inventory", lambda path: parsed(path, LISTING))
+
+
+@pytest.fixture
+def refused(asked, checkout, capsys):  # noqa: ARG001  # its effect
+    """The one line that a command of this checkout says, which ends with 2."""
 
     def call(*arguments):
         assert main([*map(str, arguments)]) == 2
@@ -66,21 +71,9 @@ def test_what_the_words_decide_is_refused_before_a_repository_or_ansible_is_aske
     assert said in refused("run", *words, "--repo", "nowhere")
 
 
-def family(checkout, old, new):
-    path = checkout / "scenarios" / "memfile.yml"
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
-
-
 COMMANDS = ("run", "step deploy", "list --scenarios")
-OF_RESULTS = (
-    "list",
-    "list --table",
-    "review",
-    "export --csv -",
-    "capacity --clients 1 --lease-s 9",
-)
+OF_RESULTS = ("list", "list --table", "review", "export --csv -")
+OF_RESULTS += ("capacity --clients 1 --lease-s 9",)
 
 
 @pytest.mark.parametrize("words", [*COMMANDS, *OF_RESULTS])
@@ -90,11 +83,8 @@ def test_an_unknown_scenario_names_the_nearest_three_but_a_pattern_none(
     folder = tmp_path / "archive"
     archive_result(folder)
     results = ("--results", str(folder)) if words in OF_RESULTS else ()
-    line = refused(*words.split(), "x4-memfile*", *results)
-    assert (
-        line
-        == "scenarios: no scenario matches 'x4-memfile*'; `leaselab list --scenarios` has all"
-    )
+    none = "scenarios: no scenario matches 'x4-memfile*'; `leaselab list --scenarios` has all"
+    assert refused(*words.split(), "x4-memfile*", *results) == none
     line = refused(*words.split(), "v4-memfil", *results)
     assert line.startswith("scenarios: unknown scenario 'v4-memfil'; did you mean ")
     assert all(name in line for name in ("'v4-memfile'", "'v6-memfile'"))
@@ -132,23 +122,10 @@ def test_parameters_of_the_sweep_are_refused_by_their_own_names(refused, given, 
     assert said.startswith(f"--parameters: {line}")
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        (
-            ["duration_s=5"],
-            "duration_s is no parameter of max-rate (wanted procedure fixed-load",
-        ),
-        (["rounds=2", "trim=1"], "nothing would be left after trimming (found rounds 2"),
-    ],
-)
-def test_a_parameter_that_cannot_be_is_refused(refused, settings, said):
-    words = [word for setting in settings for word in ("--set", setting)]
-    assert refused("run", *words).startswith(f"parameters of the measurement: {said}")
-
-
 def test_a_lease_that_would_expire_in_the_sweep_is_refused(refused, checkout):
-    family(checkout, "lease_lifetime_s: 86400", "lease_lifetime_s: 600")
+    path = checkout / "scenarios" / "memfile.yml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("lease_lifetime_s: 86400", "lease_lifetime_s: 600", 1))
     line = refused("run", "--set", "rounds=9")
     assert line.startswith("scenario v4-memfile: leases could expire while the sweep runs")
     assert "(found lease_lifetime_s 600, wanted more than 9" in line
@@ -189,18 +166,18 @@ def test_a_scenario_in_place_of_a_result_is_named_as_one(refused, tmp_path):
     )
 
 
-@pytest.mark.parametrize("words", ["bisect --good HEAD~1 --bad HEAD", "run --commit HEAD"])
+@pytest.mark.usefixtures("asked")
+@pytest.mark.parametrize(
+    "words", ["bisect v4-memfile --good HEAD~1 --bad HEAD", "run v4-memfile --commit HEAD"]
+)
 def test_a_repository_of_another_server_is_refused_before_anything_is_built(
-    checkout, tmp_path, monkeypatch, capsys, words
+    tmp_path, capsys, words
 ):
-    monkeypatch.setenv("LEASELAB_ROOT", str(checkout))
-    monkeypatch.setattr(benches, "read_inventory", lambda path: parsed(path, LISTING))
     place = make_repository(tmp_path / "dnsmasq")
     for number in range(2):
         files = {"Makefile": "all:", "src/dnsmasq.c": f"/* {number} */"}
         commit(place, f"Change {number}", files, minute=number)
-    command, *options = words.split()
-    assert main([command, "v4-memfile", *options, "--repo", str(place)]) == 2
+    assert main([*words.split(), "--repo", str(place)]) == 2
     assert capsys.readouterr().err == (
         f"leaselab: {place}: this repository is of dnsmasq, and v4-memfile measures kea; "
         "`leaselab list --scenarios --server dnsmasq` has its scenarios\n"
@@ -210,11 +187,78 @@ def test_a_repository_of_another_server_is_refused_before_anything_is_built(
 def test_a_release_that_the_lab_has_not_is_refused_before_the_bench_is_asked(
     refused, monkeypatch
 ):
-    monkeypatch.setattr(
-        benches,
-        "read_inventory",
-        lambda path: replace(parsed(path, LISTING), made_by="docker_lab"),
-    )
+    made_here = replace(parsed(Path("inventory"), LISTING), made_by="docker_lab")
+    monkeypatch.setattr(benches, "read_inventory", lambda _: made_here)
     assert refused("run", "--distribution", "buster") == (
         "--distribution: unknown release 'buster' (wanted one of bookworm, trixie)"
     )
+
+
+BISECT = "bisect v4-memfile --good main~12 --bad main REPO"
+LIVE = "compare main~2 main --live --no-cost --scenario v4-memfile REPO"
+PACKAGES = "compare --live @v4-memfile @v4-memfile"
+HARDWARE = "@v4-hardware-smt-{}-governor-performance".format
+RUN = "run v4-memfile REPO"
+GENERATORS, TRUTH = "dev bench generators", "dev bench truth"
+EVENT = "run v4-memfile-hs --procedure event --set"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("bisect v4-memfile --good main --bad main~12 REPO", "no commit lies in this range"),
+        (f"{BISECT} --budget 0.7", "too little time for a duel"),
+        (f"{BISECT} --find 0", "--find"),
+        (f"{BISECT} --set rounds=2", "rounds"),
+        (f"{BISECT} --cost --every 0", "--every"),
+        (f"{BISECT} --cost --generator perfdhcp", "perfdhcp cannot offer exchanges in that wa"),
+        (f"{LIVE} --metric loss_ratio", "no duel is about this figure"),
+        (f"{LIVE} --metric start_s --layouts 2", "layouts change how fast code is"),
+        (f"{LIVE} --metric stall_s", "there is nothing to do to the servers"),
+        (
+            f"{LIVE} --metric stall_s --set operations=reload --generator perfdhcp",
+            "cannot offer exchanges in that way (found procedure duel about operations",
+        ),
+        ("compare --live main v1.0", "no scenario was named"),
+        ("compare --live package@v4-memfile main@v4-memfile --repo nowhere", "nowhere"),
+        ("compare --live release@v4-memfile package@v4-memfile", "--repo is required"),
+        (f"{PACKAGES} --budget 0.7", "too little time for a duel"),
+        (f"{PACKAGES} --layouts 2", "only commits can be built in several layouts"),
+        (f"compare --live {HARDWARE('on')} {HARDWARE('off')}", "servers on the same hosts"),
+        (f"{RUN} --commit main --anchor main", "are the same build"),
+        (f"{RUN} --commit main --anchor main~3 --sequential", "must be measured in turn"),
+        (f"{RUN} --commit main --anchor v9", "v9"),
+        (f"{RUN} --commit main --worktree", "--worktree: not allowed with argument --commit"),
+        (f"{RUN} --commit nowhere", "no commit 'nowhere'"),
+        ("run v4-memfile v4-dnsmasq REPO --commit main", "those of dnsmasq and kea"),
+        ("run v4-memfile --commit main", "no repository is named"),
+        ("run v4-memfile --procedure event", "an event needs a pair"),
+        (f"{EVENT} rate=0", "rate is not valid (found 0, wanted a whole number from 1 to"),
+        (f"{EVENT} share=0", "share is not valid (found 0, wanted a number above"),
+        (f"{EVENT} rounds=-1", "rounds is not valid (found -1"),
+        (f"{EVENT} before_s=0", "before_s is not valid (found 0"),
+        (f"{EVENT} event=partition --set who=partner", "a partition kills nobody"),
+        (
+            f"{EVENT} after_s=10",
+            "wanted more than the scenario's pair_max_response_delay_s, 10",
+        ),
+        (f"{GENERATORS} --generator leaseload,leaseload", "not two generators"),
+        (f"{GENERATORS} --generator leaseload,nosuch", "unknown generator"),
+        (f"{GENERATORS} --generator leaseload,dnsperf", "dnsperf"),
+        (f"{GENERATORS} nosuch", "unknown scenario"),
+        (f"{TRUTH} v4-memfile", "no true value is known for that (found v4-memfile,"),
+        (f"{TRUTH} responder-v4-uncapped", "no true value is known for that"),
+        (f"{TRUTH} responder-dns-capped --generator perfdhcp", "no true value is known"),
+        (
+            f"{TRUTH} --generator perfdcp",
+            "unknown generator 'perfdcp'; did you mean 'perfdhcp'?",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("hashes")
+def test_what_cannot_be_measured_is_refused_before_a_bench_is_touched(
+    lab, place, capsys, words, said
+):
+    assert main(words.replace("REPO", f"--repo {place}").split()) == 2
+    assert said in capsys.readouterr().err
+    assert (lab.prepared, lab.built, lab.deployed) == ([], [], [])

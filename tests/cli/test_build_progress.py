@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.fake_host import FakeHost
 
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import lab_broken
@@ -27,12 +28,9 @@ class Terminal(io.StringIO):
         return True
 
 
-class Feed:
-    def __init__(self):
-        self.entries = []
-
+class Feed(list):
     def write(self, entry):
-        self.entries.append(written(entry))
+        self.append(written(entry))
 
 
 COMMIT = "c" * 40
@@ -43,37 +41,36 @@ def reading(phase="make", step=None, steps=None, doing="", commit=COMMIT):
     return {"name": "kea", "commit": commit, "described": "Kea-3.1.0", **said}
 
 
+class Builder(FakeHost):
+    """One that is followed: `heard` is a way to have it say something."""
+
+    heard = fault = None
+
+    def __call__(self, access):
+        assert access == ACCESS
+        if self.fault:
+            raise self.fault
+        return self
+
+    @contextmanager
+    def follow(self, argv, heard):
+        self.asked, self.heard = argv, heard
+        yield
+        self.heard = None
+
+
 @pytest.fixture
 def builder(monkeypatch):
-    """A builder that is followed: what it was asked, and a way to have it say something."""
-
-    class Builder:
-        asked = None
-        heard = None
-        fault = None
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
-
-        @contextmanager
-        def follow(self, argv, heard):
-            self.asked, self.heard = argv, heard
-            yield
-            self.heard = None
-
     builder = Builder()
-
-    def connect(access):
-        assert access == ACCESS
-        if builder.fault:
-            raise builder.fault
-        return builder
-
-    monkeypatch.setattr(build_progress, "connect", connect)
+    monkeypatch.setattr(build_progress, "connect", builder)
     return builder
+
+
+def following(stream, feed):
+    """What follows the task that compiles, before that."""
+    follower = BuildFollower(ACCESS, "kea", COMMIT, feed, stream)
+    follower.event({"event": "task", "role": "build", "task": "Search the cache"})
+    return follower
 
 
 def test_the_task_that_compiles_is_the_one_that_is_followed():
@@ -83,8 +80,7 @@ def test_the_task_that_compiles_is_the_one_that_is_followed():
 
 def test_a_pipe_gets_a_line_for_each_phase_and_each_tenth(builder):
     stream, feed = io.StringIO(), Feed()
-    follower = BuildFollower(ACCESS, "kea", COMMIT, feed, stream)
-    follower.event({"event": "task", "role": "build", "task": "Search the cache"})
+    follower = following(stream, feed)
     assert builder.heard is None
     follower.event(BEGIN)
     assert builder.asked == ["/opt/leaselab/build-kea", "progress"]
@@ -105,13 +101,13 @@ def test_a_pipe_gets_a_line_for_each_phase_and_each_tenth(builder):
         "  make, 20 of 100, 1 min 1 s: a.cc",
         "  make, 30 of 100, 1 min 1 s: a.cc",
     ]
-    assert [data for _, data in feed.entries] == lines
-    assert {name for name, _ in feed.entries} == {"build"}
+    assert [data for _, data in feed] == lines
+    assert {name for name, _ in feed} == {"build"}
 
 
 def test_a_build_that_waits_for_another_says_so(builder):
     stream = io.StringIO()
-    follower = BuildFollower(ACCESS, "kea", COMMIT, Feed(), stream)
+    follower = following(stream, Feed())
     follower.event(BEGIN)
     builder.heard(json.dumps(reading(commit="e" * 40)))
     builder.heard(json.dumps(reading()))
@@ -124,7 +120,7 @@ def test_a_build_that_waits_for_another_says_so(builder):
 
 def test_a_builder_that_cannot_be_followed_is_said_and_stops_nothing(builder, capsys):
     builder.fault = lab_broken("cannot be reached", where="maker")
-    follower = BuildFollower(ACCESS, "kea", COMMIT, Feed(), io.StringIO())
+    follower = following(io.StringIO(), Feed())
     follower.event(BEGIN)
     follower.event(NEXT)
     assert "the build is not followed: maker: cannot be reached" in capsys.readouterr().err
@@ -132,7 +128,7 @@ def test_a_builder_that_cannot_be_followed_is_said_and_stops_nothing(builder, ca
 
 def test_a_terminal_has_one_line_that_changes_and_is_cleared(builder):
     stream = Terminal()
-    follower = BuildFollower(ACCESS, "kea", COMMIT, Feed(), stream)
+    follower = following(stream, Feed())
     follower.event(BEGIN)
     for step in (1, 2):
         builder.heard(json.dumps(reading("make", step, 2)))

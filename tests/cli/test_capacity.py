@@ -1,6 +1,5 @@
 """``leaselab capacity``."""
 
-import json
 import re
 from datetime import timedelta
 
@@ -17,43 +16,33 @@ from tests.examples import (
 from tests.own import DATA, catalogue_in
 
 from leaselab.archive.store import Store
-from leaselab.cli.main import main
 from leaselab.report.site.site import write_benches, write_site
 
 WEBINAR = ["--clients", "86400", "--lease-s", "86400"]
 
 
 @pytest.fixture
-def results(tmp_path, monkeypatch):
+def results(root):
     """Two max rates of v4-memfile, one of v6-memfile, a burst, a fixed load."""
-    folder = tmp_path / "results"
-    monkeypatch.setenv("LEASELAB_RESULTS", str(folder))
-    archive_result(folder)
+    archive_result(root)
     newest = archive_result(
-        folder, example_result(token="0002", started=START + timedelta(hours=1))
+        root, example_result(token="0002", started=START + timedelta(hours=1))
     )
-    archive_result(folder, example_result(scenario="v6-memfile", token="0003"))
+    archive_result(root, example_result(scenario="v6-memfile", token="0003"))
     later = {"started": START + timedelta(hours=2)}
     burst = burst_result(5000, [9.0, 9.3, 9.6], token="0004", **later)
     named = replace(burst.scenario, name="v4-avalanche", factors={"clients": 5000})
-    archive_result(folder, replace(burst, scenario=named))
-    archive_result(folder, fixed_load_result((0.0113, 0.0141), token="0005", **later))
+    archive_result(root, replace(burst, scenario=named))
+    archive_result(root, fixed_load_result((0.0113, 0.0141), token="0005", **later))
     return newest
 
 
-def document(capsys, *argv):
-    assert main(["capacity", *argv, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def test_the_webinars_clients_are_carried(results, capsys):
-    planned = document(capsys, *WEBINAR)
+def test_the_webinars_clients_are_carried(results, document):
+    planned = document("capacity", *WEBINAR)
     assert planned["steady"] == {"new": 0.0, "renewals": 2.0, "total": 2.0}
     assert planned["peak"] == planned["steady"]
     assert planned["arrival"] == {"pattern": "spread", "words": "spread evenly"}
-    by_scenario = {
-        configuration["scenario"]: configuration for configuration in planned["configurations"]
-    }
+    by_scenario = {each["scenario"]: each for each in planned["configurations"]}
     assert by_scenario.keys() == {"v4-memfile", "v6-memfile"}
     entry = by_scenario["v4-memfile"]
     assert entry["id"] == results.id
@@ -62,26 +51,24 @@ def test_the_webinars_clients_are_carried(results, capsys):
 
 
 def test_a_configuration_that_was_not_measured_is_to_be_measured_first(
-    results, tmp_path, monkeypatch, capsys
+    results, tmp_path, monkeypatch, refused, document
 ):
     monkeypatch.setenv("LEASELAB_ROOT", str(tmp_path))
     catalogue_in(tmp_path)
     file = DATA / "house.conf"
-    assert main(["capacity", "--config", str(file), *WEBINAR]) == 2
-    assert f"measure it first: leaselab run --config {file}\n" in capsys.readouterr().err
+    first = f"measure it first: leaselab run --config {file}\n"
+    assert first in refused("capacity", "--config", file, *WEBINAR)
     [name] = [path.stem for path in (tmp_path / ".leaselab/own").glob("own-*.yml")]
     measured = replace(results.scenario, name=name)
-    archive_result(
-        tmp_path / "results", replace(example_result(token="0009"), scenario=measured)
-    )
-    entry = document(capsys, "--config", str(file), *WEBINAR)["configurations"]
+    mine = replace(example_result(token="0009"), scenario=measured)
+    archive_result(tmp_path / "results", mine)
+    entry = document("capacity", "--config", str(file), *WEBINAR)["configurations"]
     assert [row["scenario"] for row in entry] == [name]
 
 
 @pytest.mark.usefixtures("results")
-def test_a_terminal_shows_needs_configurations_and_what_to_know(capsys):
-    assert main(["capacity", "v4-*", *WEBINAR, "--rush", "0.8", "1"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_a_terminal_shows_needs_configurations_and_what_to_know(said):
+    lines = said("capacity", "v4-*", *WEBINAR, "--rush", "0.8", "1").out.splitlines()
     assert lines[0] == "86400 clients, each renews every 12 h, 80 % of them arrive within 1 min"
     assert [" ".join(line.split()) for line in (*lines[2:6], lines[8])] == [
         "transactions/s steady peak",
@@ -93,23 +80,12 @@ def test_a_terminal_shows_needs_configurations_and_what_to_know(capsys):
     assert "≈: measured with fewer clients, and multiplied" in "\n".join(lines[9:])
 
 
-@pytest.mark.usefixtures("results")
-def test_a_restart_is_judged_by_what_was_measured(capsys):
-    asked = ["v4-memfile", "--clients", "5000", "--lease-s", "86400", "--at-once"]
-    (configuration,) = document(capsys, *asked, "--within-s", "60")["configurations"]
-    assert configuration["carries"] == "yes"
-    restart = configuration["restart"]
-    assert (restart["basis"], restart["clients"]) == ("measured", 5000)
-    assert configuration["head_room"] == pytest.approx(60 / restart["seconds"])
-
-
-def test_the_arithmetic_needs_no_result(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "none"))
-    assert main(["capacity", *WEBINAR, "--new-per-day", "0.5", "--renew-at", "1"]) == 0
-    printed = capsys.readouterr().out
+@pytest.mark.usefixtures("root")
+def test_the_arithmetic_needs_no_result(said):
+    printed = said("capacity", *WEBINAR, "--new-per-day", "0.5", "--renew-at", "1").out
     assert ["together", "1.50", "1.50"] in [line.split() for line in printed.splitlines()]
     assert "no max rate was measured here yet" in printed
-    assert main(["capacity", "v4-*", *WEBINAR]) == 2
+    said("capacity", "v4-*", *WEBINAR, code=2)
 
 
 @pytest.mark.parametrize(
@@ -125,20 +101,16 @@ def test_the_arithmetic_needs_no_result(tmp_path, monkeypatch, capsys):
     ],
 )
 @pytest.mark.usefixtures("results")
-def test_what_no_clients_can_be_is_refused(words, message, capsys):
-    assert main(["capacity", *words.split()]) == 2
-    assert message in capsys.readouterr().err
+def test_what_no_clients_can_be_is_refused(words, message, refused):
+    assert message in refused("capacity", *words.split())
 
 
-def test_the_page_is_part_of_the_report_and_stays(tmp_path, monkeypatch, capsys):
-    root = tmp_path / "results"
-    monkeypatch.setenv("LEASELAB_RESULTS", str(root))
+def test_the_page_is_part_of_the_report_and_stays(root, said):
     quick = replace(PROCEDURE, rounds=1, trim=0)  # its page, too
     result = archive_result(root, example_result([6000.0], procedure=quick))
     report = write_site(Store(root), root / "report").parent
-    assert main(["capacity", *WEBINAR, "--page"]) == 0
     page = report / "capacity.html"
-    assert capsys.readouterr().out.splitlines()[-1] == str(page)
+    assert said("capacity", *WEBINAR, "--page").out.splitlines()[-1] == str(page)
     text = page.read_text(encoding="utf-8")
     assert "86400 clients" in text
     assert f'href="sweep/{result.id}.html"' in text
@@ -153,11 +125,11 @@ def test_the_page_is_part_of_the_report_and_stays(tmp_path, monkeypatch, capsys)
 
 @pytest.mark.usefixtures("results")
 def test_a_page_before_the_report_leads_nowhere_else_and_is_not_of_named_results(
-    tmp_path, capsys
+    root, document
 ):
-    planned = document(capsys, *WEBINAR, "--page")
-    page = tmp_path / "results" / "report" / "capacity.html"
+    planned = document("capacity", *WEBINAR, "--page")
+    page = root / "report" / "capacity.html"
     assert planned["page"] == str(page)
     assert not re.search('href="(index.html|sweep/)', page.read_text(encoding="utf-8"))
-    write_site(Store(tmp_path / "results"), page.parent, ["last"])
+    write_site(Store(root), page.parent, ["last"])
     assert not page.exists()

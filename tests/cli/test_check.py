@@ -1,59 +1,42 @@
 """The command ``check`` on whole output; the answers of hosts are recorded."""
 
-import functools
-import importlib.util
 import io
 import json
 from pathlib import Path
 
 import pytest
+from tests.role_modules import load
 
 from leaselab.archive.bench_notes import CHECK, read_note
 from leaselab.cli import check
 from leaselab.cli.main import main
-from leaselab.lab.bench import benches
 from leaselab.lab.checks.contact import Contact
 from leaselab.lab.deploy.playbook import PlaybookStats
-from leaselab.lab.hosts.inventory import read_inventory
 from leaselab.model.errors import lab_broken
 from leaselab.report.benches import print_findings
 
 ROOT = Path(__file__).parents[2]
-_SPEC = importlib.util.spec_from_file_location(
-    "lab_check_filters", ROOT / "roles/lab_check/filter_plugins/lab_check.py"
-)
-filters = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(filters)
+filters = load("lab_check", "lab_check")
 RECORDED = (ROOT / "tests/data/lab_check/reading.json").read_text(encoding="utf-8")
 HOSTS = ("leaselab-server", "leaselab-partner", "leaselab-generator", "leaselab-builder")
 
 
-@pytest.fixture(autouse=True)
-def results(tmp_path, monkeypatch):
-    """A folder of results of their own: a check leaves a note there."""
-    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "results"))
-    return tmp_path / "results"
+pytestmark = pytest.mark.usefixtures("root")  # a check leaves a note in the results
 
 
-OK = {
-    "host": "sut",
-    "check": "clock",
-    "level": "ok",
-    "found": "+0.001 s",
-    "wanted": "",
-    "todo": "",
-}
-BAD = {
-    "host": "gen",
-    "check": "test interface",
-    "level": "error",
-    "found": "eth1 carries the default route",
-    "wanted": "an interface for test traffic alone",
-    "todo": "give the test network an interface of its own: a server under test must answer"
+def row_of(*parts):
+    names = ("host", "check", "level", "found", "wanted", "todo")
+    return {**dict(zip(names, parts, strict=True)), "text": ": ".join(parts[:4])}
+
+
+OK = row_of("sut", "clock", "ok", "+0.001 s", "", "")
+BAD = row_of(
+    *("gen", "test interface", "error", "eth1 carries the default route"),
+    "an interface for test traffic alone",
+    "give the test network an interface of its own: a server under test must answer"
     " nobody else",
-    "text": "gen: test interface: error: eth1 carries the default route",
-}
-ROWS = [{**OK, "text": "sut: clock: ok: +0.001 s"}, BAD]
+)
+ROWS = [OK, BAD]
 FAULTY = {"bench": "rack1", "ok": False, "errors": 1, "warnings": 0, "findings": ROWS}
 FINE = {"bench": "rack1", "ok": True, "errors": 0, "warnings": 2, "findings": ROWS[:1]}
 TABLE = """\
@@ -79,16 +62,9 @@ def call(capsys, *arguments):
     return code, captured.out, captured.err
 
 
-@functools.cache
-def read_once(path):
-    """The real reading takes Ansible a second."""
-    return read_inventory(path)
-
-
 @pytest.fixture(autouse=True)
 def _checkout(monkeypatch):
     monkeypatch.setenv("LEASELAB_ROOT", str(ROOT))
-    monkeypatch.setattr(benches, "read_inventory", read_once)
 
 
 @pytest.fixture
@@ -121,15 +97,15 @@ def test_a_pipe_gets_a_line_a_finding_and_the_verdict(capsys, playbook):
 
 @pytest.mark.parametrize(("result", "first"), [(FINE, ""), (FAULTY, "gen: test interface")])
 def test_a_whole_check_is_noted_for_the_table_of_benches_and_json_is_one_document(
-    capsys, playbook, results, result, first
+    capsys, playbook, root, result, first
 ):
     playbook.result = result
     main(["lab", "check", "--scenario", "v4-memfile"])
-    assert read_note(results, "docker", CHECK) is None, "not all of it was judged"
+    assert read_note(root, "docker", CHECK) is None, "not all of it was judged"
     capsys.readouterr()
     got, out, _ = call(capsys, "--json")
     assert (got, json.loads(out)) == (4 if first else 0, result)
-    note = read_note(results, "docker", CHECK)
+    note = read_note(root, "docker", CHECK)
     assert (note["ok"], note["first"]) == (first == "", first)
 
 
@@ -150,14 +126,14 @@ def test_one_scenario_is_handed_on_and_an_unknown_one_refused_before_any_host(ca
     assert "unknown scenario 'v4-memfil'; did you mean 'v4-memfile'" in err
 
 
+TWO = "dhcp_server: {hosts: {a: {}, b: {}}}\ndhcp_generator: {hosts: {gen: {}}}\n"
+
+
 @pytest.mark.parametrize(
     ("groups", "said"),
     [
         ("dhcp_server: {hosts: {sut: {}}}\n", "no host in group dhcp_generator"),
-        (
-            "dhcp_server: {hosts: {a: {}, b: {}}}\ndhcp_generator: {hosts: {gen: {}}}\n",
-            "group dhcp_server needs exactly one host",
-        ),
+        (TWO, "group dhcp_server needs exactly one host"),
     ],
 )
 def test_an_inventory_that_is_no_bench_is_refused_before_any_host(
@@ -242,23 +218,25 @@ class TestNetworks:
         hosts = filters.lab_check_networks([*hostvars], hostvars, False, HOSTS[2:3], 1000)
         return {"bench": "rack1", "hosts": hosts, "subnets": ["10.0.0.0/8"]}
 
+    def error_of(self, judge, reading):
+        """The only error of a reading, which is no bench to measure on."""
+        code, result, _ = judge("--networks", reading)
+        assert code == 4
+        (row,) = [row for row in result["findings"] if row["level"] == "error"]
+        return row["text"]
+
     def test_what_was_recorded_leads_to_nobody_else(self, judge, reading):
         code, result, err = judge("--networks", reading)
         assert (code, err, result["bench"], result["ok"]) == (0, "", "rack1", True)
-        assert {row["host"] for row in result["findings"]} == {*HOSTS[:3]}
-        assert {row["check"] for row in result["findings"]} == {
-            *("test interface", "link", "relay address")
-        }
+        rows = result["findings"]
+        assert {row["host"] for row in rows} == {*HOSTS[:3]}
+        assert {row["check"] for row in rows} == {"test interface", "link", "relay address"}
 
     def test_half_of_the_internet_over_it_is_a_broken_lab(self, judge, reading):
         route = {"destination": "128.0.0.0/1", "interface": "eth1"}
         reading["hosts"][HOSTS[1]]["probe"]["routes"].append(route)
-        code, result, _ = judge("--networks", reading)
-        assert code == 4
-        (row,) = [row for row in result["findings"] if row["level"] == "error"]
-        assert row["text"].startswith(
-            f"{HOSTS[1]}: test interface: error: eth1 carries the route 128.0.0.0/1; wanted"
-        )
+        what = "test interface: error: eth1 carries the route 128.0.0.0/1; wanted"
+        assert self.error_of(judge, reading).startswith(f"{HOSTS[1]}: {what}")
 
     @pytest.mark.parametrize(
         ("route", "what"),
@@ -274,11 +252,9 @@ class TestNetworks:
             probe["routes"].append({"destination": route, "interface": "eth0"})
         else:
             probe["links"]["eth1"].update(state="down")
-        code, result, _ = judge("--networks", reading)
-        assert code == 4
-        (row,) = [row for row in result["findings"] if row["level"] == "error"]
-        assert row["text"].startswith(f"{HOSTS[2]}: ")
-        assert what in row["text"]
+        error = self.error_of(judge, reading)
+        assert error.startswith(f"{HOSTS[2]}: ")
+        assert what in error
 
     def test_only_a_check_leaves_a_host_out_that_cannot_be_read_yet(self):
         probe = {"tools": {"ip": False}, "addresses": [], "routes": [], "links": {}}

@@ -18,9 +18,18 @@ from leaselab.inputs.clients.sources import Packets, Reader, read_source
 RELAY = "10.0.0.1"
 
 
-def traffic_of(folder, capture, family=4):
+@pytest.fixture
+def traffic_of(tmp_path):
     """What the command writes of the clients of a family."""
-    return counted(folder, capture.pcap())[f"dhcpv{family}"]
+    return lambda capture, family=4: counted(tmp_path, capture.pcap())[f"dhcpv{family}"]
+
+
+def relayed(*messages):
+    """A capture of what a relay sends, a message each second."""
+    capture = Capture()
+    for number, message in enumerate(messages):
+        capture.from_relay4(DAY + number, message, RELAY)
+    return capture
 
 
 def discover(number=1, relay=NOWHERE, kind=1, options=PHONE, **head):
@@ -33,12 +42,6 @@ def refused(folder, content, capsys, command="clients"):
     (folder / "a.pcap").write_bytes(content)
     assert main([command, f"{folder}/a.pcap"]) == 2
     return capsys.readouterr().err
-
-
-@pytest.mark.parametrize("shape", [captures.isp, captures.campus, captures.house])
-def test_pcap_and_pcapng_say_the_same(shape, tmp_path):
-    first = counted(tmp_path, shape().pcap())
-    assert counted(tmp_path, shape().pcapng()) == first
 
 
 @pytest.mark.parametrize(
@@ -66,12 +69,12 @@ def test_packets_in_a_tunnel_are_counted_and_not_read(command, tunnel, tmp_path,
     assert "editcap -L -C BYTES" in said
 
 
-def test_packets_in_a_tunnel_beside_others_are_counted_too(tmp_path, capsys):
+def test_packets_in_a_tunnel_beside_others_are_counted_too(traffic_of, capsys):
     capture = captures.house()
-    first = traffic_of(tmp_path, capture)
+    first = traffic_of(capture)
     inside = captures.TUNNELS["(VXLAN, port 4789)"]
     capture.frames += [(DAY, inside(frame[14:])) for _, frame in capture.frames[:2]]
-    assert traffic_of(tmp_path, capture) == first
+    assert traffic_of(capture) == first
     assert f"2 {TUNNELLED} (VXLAN, port 4789)" in capsys.readouterr().err
 
 
@@ -119,8 +122,8 @@ def test_subscribers_have_option_82_of_their_own_and_prefixes(tmp_path):
     assert six["kinds"][0]["agent"][0] == [18, "text:circuit-1-{client}"]
 
 
-def test_a_campus_has_its_kinds_its_peak_and_what_was_sent_again(tmp_path):
-    traffic = traffic_of(tmp_path, captures.campus())
+def test_a_campus_has_its_kinds_its_peak_and_what_was_sent_again(traffic_of):
+    traffic = traffic_of(captures.campus())
     names = [(kind["name"], kind["clients"]) for kind in traffic["kinds"]]
     assert names == [("MSFT 5.0", 60), ("android-dhcp-13", 30), ("MSFT 5.0", 5)]
     assert traffic["kinds"][0]["agent"] == [[1, "text:circuit-1"]]
@@ -142,24 +145,24 @@ def _discover(capture, at, series):
 @pytest.mark.parametrize("adapters", [2, 12])
 @pytest.mark.parametrize(("send", "family"), [(_solicit, 6), (_discover, 4)])
 def test_each_series_of_a_client_with_several_adapters_is_one_exchange(
-    send, family, adapters, tmp_path
+    send, family, adapters, traffic_of
 ):
     capture = Capture()
     for elapsed in (0, 1, 3, 7, 15, 31, 3600):
         for series in range(adapters):
             send(capture, DAY + elapsed + series / 100, series)
-    traffic = traffic_of(tmp_path, capture, family)
+    traffic = traffic_of(capture, family)
     assert (traffic["clients"], traffic["exchanges"]) == (1, adapters)
     assert traffic["resent"] == round(6 / 7, 4)
 
 
-def test_a_client_with_one_transaction_id_for_all_begins_each_time(tmp_path):
+def test_a_client_with_one_transaction_id_for_all_begins_each_time(traffic_of):
     capture = Capture()
     for day in range(3):
         for kind in (1, 3):
             more = [(54, b"\xc0\xa8\1\1")] if kind == 3 else []
             capture.broadcast4(DAY + 900 * day, discover(kind=kind, options=[*PHONE, *more]))
-    traffic = traffic_of(tmp_path, capture)
+    traffic = traffic_of(capture)
     assert (traffic["exchanges"], traffic["resent"]) == (3, 0)
 
 
@@ -184,11 +187,8 @@ def test_messages_beside_the_newest_are_bounded(monkeypatch):
 
 
 def test_a_value_of_a_few_is_replaced_unless_it_is_asked_for(tmp_path):
-    house = captures.house().pcap()
-    for words, vendors in (
-        ((), {b"x" * 8, b"x" * 15}),
-        (("--shared", "1"), {b"MSFT 5.0", b"android-dhcp-13"}),
-    ):
+    house, known = captures.house().pcap(), {b"MSFT 5.0", b"android-dhcp-13"}
+    for words, vendors in (((), {b"x" * 8, b"x" * 15}), (("--shared", "1"), known)):
         kinds = counted(tmp_path, house, *words)["dhcpv4"]["kinds"]
         values = {dict(map(tuple, kind["options"]))[60] for kind in kinds}
         assert values == {f"hex:{vendor.hex()}" for vendor in vendors}
@@ -204,13 +204,8 @@ def test_makers_are_kept_where_they_are_asked_for_and_shared(tmp_path):
 
 def test_what_is_wrong_is_counted_and_skipped(tmp_path, capsys):
     file = counted(tmp_path, captures.wrong().pcap())
-    counts = {
-        "malformed": 3,
-        "cut short": 2,
-        "fragments": 2,
-        "other protocols": 2,
-        "replies": 1,
-    }
+    counts = {"malformed": 3, "cut short": 2, "fragments": 2, "other protocols": 2}
+    counts |= {"replies": 1}
     assert (file["skipped"], file["dhcpv4"]["clients"]) == (counts, 1)
     assert "2 fragments" in capsys.readouterr().err
 
@@ -244,85 +239,79 @@ def test_messages_that_only_end_what_was_begun_before_are_said(tmp_path, capsys)
     assert "dhcpv4" not in file
 
 
-def test_messages_that_relays_pass_on_are_not_sent_again(tmp_path):
+def test_messages_that_relays_pass_on_are_not_sent_again(traffic_of):
     capture = Capture()
     capture.broadcast4(DAY, discover())
     for at in (0.1, 4):
         capture.from_relay4(DAY + at, discover(relay=RELAY), RELAY)
-    traffic = traffic_of(tmp_path, capture)
+    traffic = traffic_of(capture)
     assert (traffic["exchanges"], traffic["resent"], traffic["relays"]) == (1, 0.5, 1)
 
 
-def test_a_message_of_several_interfaces_of_a_capture_was_sent_once(tmp_path):
+def test_a_message_of_several_interfaces_of_a_capture_was_sent_once(traffic_of):
     capture = Capture()
     for kind, at in ((1, 0), (3, 0.01)):
         message = discover(kind=kind, options=[*PHONE, (54, bytes(4))], relay=RELAY)
         for more in (0, 2e-5, 4e-5):
             capture.from_relay4(DAY + at + more, message, RELAY)
     capture.from_relay4(DAY + 4, message, RELAY)
-    traffic = traffic_of(tmp_path, capture)
+    traffic = traffic_of(capture)
     assert (traffic["exchanges"], traffic["resent"]) == (1, round(1 / 3, 4))
     assert "4 messages were seen again: relays passed them on, or copies" in traffic["notes"]
 
 
-def test_the_relay_is_the_subnet_that_link_selection_names(tmp_path):
-    capture = Capture()
-    for number in range(12):
-        agent = [(1, b"port"), (5, bytes([10, number % 4, 0, 1]) if number < 10 else b"\x0a")]
-        message = discover(number, "192.0.2.1", agent=agent)
-        capture.from_relay4(DAY + number, message, "192.0.2.1")
-    traffic = traffic_of(tmp_path, capture)
+def test_the_relay_is_the_subnet_that_link_selection_names(traffic_of):
+    links = [bytes([10, number % 4, 0, 1]) for number in range(10)] + [b"\x0a"] * 2
+    agents = [[(1, b"port"), (5, link)] for link in links]
+    messages = (discover(n, "192.0.2.1", agent=agent) for n, agent in enumerate(agents))
+    traffic = traffic_of(relayed(*messages))
     assert traffic["relays"] == 5
     assert sorted(kind["clients"] for kind in traffic["kinds"]) == [2, 2, 2, 3, 3]
     assert not [note for note in traffic["notes"] if "option 5" in note]
 
 
+STANDS = (11, b"\x0a\0\0\1")
+
+
 @pytest.mark.parametrize(
     ("agent", "word"),
     [
-        ((), "rebind"),
-        ([(1, b"port")], "rebind"),
-        ([(11, b"\x0a\0\0\1")], "renew"),
-        ([(11, b"\x0a\0\0\1"), (10, b"\x80")], "renew"),
-        ([(11, b"\x0a\0\0\1"), (10, b"\0")], "rebind"),
+        *(((), "rebind"), ([(1, b"port")], "rebind"), ([STANDS], "renew")),
+        *(([STANDS, (10, b"\x80")], "renew"), ([STANDS, (10, b"\0")], "rebind")),
     ],
 )
-def test_renewals_through_a_relay_that_stands_for_the_server(agent, word, tmp_path):
-    capture = Capture()
+def test_renewals_through_a_relay_that_stands_for_the_server(agent, word, traffic_of):
     message = discover(kind=3, relay=RELAY, ciaddr="10.0.0.7", agent=agent)
-    capture.from_relay4(DAY, message, RELAY)
-    assert traffic_of(tmp_path, capture)["shares"] == {word: 1}
+    assert traffic_of(relayed(message))["shares"] == {word: 1}
 
 
-def test_options_in_the_fields_of_names_are_read(tmp_path):
+def test_options_in_the_fields_of_names_are_read(traffic_of):
     """Option 52 says that they go on in `file` and in `sname` (RFC 2132)."""
     message = discover(options=[PHONE[2], (52, b"\3")])
     sname = (captures.option4(12, b"anna") + b"\xff").ljust(64, b"\0")
     file = (captures.option4(57, b"\5\xdc") + b"\xff").ljust(128, b"\0")
     capture = Capture()
     capture.broadcast4(DAY, message[:44] + sname + file + message[236:])
-    (kind,) = traffic_of(tmp_path, capture)["kinds"]
+    (kind,) = traffic_of(capture)["kinds"]
     assert [code for code, _ in kind["options"]] == [55, 57, 12]
 
 
 @pytest.mark.parametrize("more", [b"\xff", b"\x97\x09x"])
-def test_an_option_82_of_several_parts_or_with_a_wrong_end_is_read(more, tmp_path):
+def test_an_option_82_of_several_parts_or_with_a_wrong_end_is_read(more, traffic_of):
     agent = captures.option4(1, b"port") + captures.option4(2, b"switch") + more
-    capture = Capture()
     message = discover(relay=RELAY, options=[*PHONE, (82, agent[:9]), (82, agent[9:])])
-    capture.from_relay4(DAY, message, RELAY)
-    (kind,) = traffic_of(tmp_path, capture)["kinds"]
+    (kind,) = traffic_of(relayed(message))["kinds"]
     assert [code for code, _ in kind["agent"]] == [1, 2]
 
 
-def test_clients_without_a_duid_are_known_by_their_addresses_behind_relays(tmp_path):
+def test_clients_without_a_duid_are_known_by_their_addresses_behind_relays(traffic_of):
     capture = Capture()
     for number in range(7):
         inside = struct.pack("!I", 11 << 24 | number) + captures.option6(6, b"\0\x17")
         relayed = captures.relayed6(inside, "2001:db8::1", f"fe80::{number}")
         outer = captures.relayed6(relayed, "::", "2001:db8::1", hops=1)
         capture.from_relay6(DAY + number, outer, "2001:db8::2")
-    traffic = traffic_of(tmp_path, capture, 6)
+    traffic = traffic_of(capture, 6)
     assert (traffic["clients"], traffic["shares"]) == (7, {"inform": 1})
 
 
@@ -336,33 +325,33 @@ def test_clients_without_a_duid_are_known_by_their_addresses_behind_relays(tmp_p
         ([39, *(n for n in range(41, 72))], 1),  # few before a minute's end are no peak
     ],
 )
-def test_the_peak_of_a_short_capture_is_of_what_was_seen(times, per_s, tmp_path):
+def test_the_peak_of_a_short_capture_is_of_what_was_seen(times, per_s, traffic_of):
     capture = Capture()
     for number, at in enumerate(times):
         capture.broadcast4(DAY + at, discover(number))
-    traffic = traffic_of(tmp_path, capture)
+    traffic = traffic_of(capture)
     assert traffic["peak"]["per_s"] == pytest.approx(per_s, rel=0.15)
     capture.ask(DAY + 600, b"query")
-    of_more = traffic_of(tmp_path, capture)
+    of_more = traffic_of(capture)
     assert of_more["peak"]["per_s"] * 60 == pytest.approx(max(of_more["minutes"]["new"]), 0.01)
 
 
-def test_a_clock_that_was_set_in_a_capture_hides_nothing(tmp_path):
+def test_a_clock_that_was_set_in_a_capture_hides_nothing(traffic_of):
     """Routers begin in 1970 and go on with the time of day."""
     capture = Capture()
     for number in range(9):
         capture.broadcast4(60 if number < 2 else DAY + 60 * number, discover(number))
-    traffic = traffic_of(tmp_path, capture)
+    traffic = traffic_of(capture)
     assert traffic["minutes"] == {"new": [1] * 7}
     assert "minutes of the busiest week are listed" in traffic["notes"][0]
 
 
-def test_option_82_of_a_switch_stays_without_a_relay(tmp_path):
+def test_option_82_of_a_switch_stays_without_a_relay(traffic_of):
     capture = Capture()
     for number in range(6):
         agent = [(1, b"port-%d" % number), (2, b"switch")]
         capture.broadcast4(DAY + number, discover(number, agent=agent))
-    traffic = traffic_of(tmp_path, capture)
+    traffic = traffic_of(capture)
     [kind] = traffic["kinds"]
     assert traffic["relays"] == 0
     assert kind["agent"] == [[1, "text:circuit-0-{client}"], [2, "text:remote-0"]]

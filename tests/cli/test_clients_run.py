@@ -176,9 +176,9 @@ def test_clients_with_the_clocks_of_their_leases_replay_what_is_new(lab, file, c
         (["capacity", "--clients", "10"], "--lease-s is missing"),
     ],
 )
-def test_what_cannot_be_had_is_refused(words, said, lab, file, capsys):  # noqa: ARG001  # hosts
-    assert main([file if word == "FILE" else word for word in words]) == 2
-    assert said in capsys.readouterr().err
+@pytest.mark.usefixtures("lab")
+def test_what_cannot_be_had_is_refused(words, said, file, refused):
+    assert said in refused(*(file if word == "FILE" else word for word in words))
 
 
 def test_the_busiest_minute_of_a_file_is_the_peak_of_capacity(tmp_path, capsys):

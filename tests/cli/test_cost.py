@@ -1,47 +1,36 @@
 """``leaselab compare A B --cost``, and before a duel; builder and bench left out."""
 
-import io
 import json
 import re
-from contextlib import redirect_stdout
 
 import pytest
 from tests.made_up import BROKEN, RATE
-from tests.repositories import commit, git, make_repository
 
 from leaselab.cli.main import main
 from leaselab.model.errors import invalid_measurement
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    """A repository whose last commit is `main`, after `main~1`."""
-    path = make_repository(tmp_path_factory.mktemp("source") / "server")
-    for number in range(2):
-        commit(path, f"Change {number}", {"a": str(number)}, minute=number)
-    return path
-
-
-def of(place, ref):
-    return git(place, "rev-parse", ref)
+def words_of(place):
+    where = ("--repo", str(place), "--scenario", "v4-memfile")
+    return ["compare", "main~1", "main", *where]
 
 
 def compare(place, *arguments):
-    words = ["--repo", str(place), "--scenario", "v4-memfile"]
-    return main(["compare", "main~1", "main", *words, *arguments])
+    return main([*words_of(place), *arguments])
 
 
-@pytest.mark.parametrize(
-    ("rounds", "reply"), [(2, 13), (3, 0), (4, -13)], ids=["more", "equal", "less"]
-)
-def test_b_is_judged_whichever_of_the_two_is_finished_first(lab, place, capsys, rounds, reply):
-    lab.counts[of(place, "main")] = {"reply": reply}
-    count = ("--cost", "--set", f"rounds={rounds}", "--json")
-    assert compare(place, *count) == (reply > 0)
-    document = json.loads(capsys.readouterr().out)
-    assert document["word"] == {13: "more", 0: "equal", -13: "less"}[reply]
-    assert document["a"]["commit"] == of(place, "main~1")
-    assert document["cost"]["parts"][0]["b"] == 1110 + reply
+pytestmark = pytest.mark.usefixtures("hashes")
+
+
+@pytest.mark.parametrize(("rounds", "reply"), [(2, 13), (3, 0), (4, -13)])
+def test_b_is_judged_whichever_of_the_two_is_finished_first(
+    lab, place, hashes, document, *, rounds, reply
+):
+    lab.counts[hashes[-1]] = {"reply": reply}
+    made = document(*words_of(place), "--cost", "--set", f"rounds={rounds}", code=reply > 0)
+    assert made["word"] == {13: "more", 0: "equal", -13: "less"}[reply]
+    assert made["a"]["commit"] == hashes[-2]
+    assert made["cost"]["parts"][0]["b"] == 1110 + reply
 
 
 def counted(lab):
@@ -69,32 +58,33 @@ EQUAL = r"no change of rate bigger than \d\.\d %"
         ({"reply": -33}, 1.05, rf"Cost -3\.0 %, {RATES[1.05]}\."),
     ],
 )
-def test_a_live_comparison_ends_with_both_answers(lab, place, counts, rate, said):
-    lab.counts[of(place, "main")] = counts
-    lab.rates[of(place, "main")] = rate * RATE
-    comment, out = lab.checkout / "comment.md", io.StringIO()
-    with redirect_stdout(out):
-        words = ("--live", "--no-profile", "--markdown", str(comment))
-        assert compare(place, *words, "--json") == (rate < 1)
-    document = json.loads(out.getvalue())
-    assert re.fullmatch(said, document["text"][document["text"].index("Cost ") :])
-    changed = [part["name"] for part in document["cost"]["parts"] if part["changed"]]
-    assert changed == (
-        ["system_calls"] if "calls" in counts else ["instructions"][: len(counts)]
-    )
-    assert document["duel"]["rounds"] > 4
+def test_a_live_comparison_ends_with_both_answers(
+    lab, place, hashes, document, *, counts, rate, said
+):
+    lab.counts[hashes[-1]] = counts
+    lab.rates[hashes[-1]] = rate * RATE
+    comment = lab.checkout / "comment.md"
+    words = (*words_of(place), "--live", "--no-profile", "--markdown", comment)
+    made = document(*words, code=rate < 1)
+    assert re.fullmatch(said, made["text"][made["text"].index("Cost ") :])
+    changed = [part["name"] for part in made["cost"]["parts"] if part["changed"]]
+    named = ["system_calls"] if "calls" in counts else ["instructions"]
+    assert changed == named[: len(counts)]
+    assert made["duel"]["rounds"] > 4
     assert "Cost" in comment.read_text(encoding="utf-8")
 
 
-def test_what_the_code_costs_is_said_before_the_duel_and_known_after_it(lab, place, capsys):
-    lab.counts[of(place, "main")] = MORE
+def test_what_the_code_costs_is_said_before_the_duel_and_known_after_it(
+    lab, place, hashes, capsys
+):
+    lab.counts[hashes[-1]] = MORE
     ids = lab.checkout / "ids"
     assert compare(place, "--live", "--id-file", str(ids)) == 0
     out, err = capsys.readouterr()
     costs = err.index("costs 3 % more instructions per exchange (+33.00, of which +33.00 in ")
     assert 0 < costs < err.index("A, v4-memfile at")
     assert "counted apart: instructions stand for about 30 %" in " ".join(out.split())
-    assert counted(lab) == [of(place, "main~1"), of(place, "main")]
+    assert counted(lab) == [hashes[-2], hashes[-1]]
     lab.forget()
     assert compare(place, "--live") == 0
     assert counted(lab) == [], "the archive has the counts"
@@ -127,14 +117,15 @@ def test_what_cannot_be_counted_is_timed_all_the_same(lab, place, capsys, option
     assert said in line
 
 
-@pytest.mark.parametrize(("broken", "code"), [("main", 5), ("main~1", 3)])
-def test_what_does_not_build_is_neither_counted_nor_timed(lab, place, capsys, broken, code):
-    lab.broken.add(of(place, broken))
-    assert compare(place, "--live") == code
-    assert BROKEN in capsys.readouterr().err
+@pytest.mark.parametrize(("broken", "code"), [(-1, 5), (-2, 3)])
+def test_what_does_not_build_is_neither_counted_nor_timed(
+    lab, place, hashes, said, *, broken, code
+):
+    lab.broken.add(hashes[broken])
+    assert BROKEN in said(*words_of(place), "--live", code=code).err
     assert len(lab.store.index.rows()) == 1
     assert lab.rounds == []
-    assert lab.built.count(of(place, broken)) == 1
+    assert lab.built.count(hashes[broken]) == 1
 
 
 @pytest.mark.parametrize("stop", [1, 6])
@@ -148,9 +139,3 @@ def test_interrupted_in_either_part_it_goes_on_with_that(lab, place, stop):
     assert lab.store.running() == []
     assert len(lab.store.index.rows()) == 4
     assert lab.rounds[0] != made[0]
-
-
-def test_several_layouts_are_not_counted(lab, place, capsys):
-    assert compare(place, "--live", "--layouts", "2", "--cost") == 2
-    assert "--cost works only with a single layout" in capsys.readouterr().err
-    assert lab.rounds == []

@@ -2,34 +2,12 @@
 
 import json
 
-import pytest
 from tests.made_up import RATE
 
 from leaselab.cli.main import main
 from leaselab.model.procedures.event import AFTER_SLACK_S
 
 PAIR = "v4-memfile-hs"
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ("rate=0", "rate is not valid (found 0, wanted a whole number from 1 to"),
-        ("share=0", "share is not valid (found 0, wanted a number above"),
-        ("rounds=-1", "rounds is not valid (found -1"),
-        ("before_s=0", "before_s is not valid (found 0"),
-        ("event=partition --set who=partner", "a partition kills nobody"),
-        ("after_s=10", "wanted more than the scenario's pair_max_response_delay_s, 10"),
-    ],
-)
-def test_numbers_that_give_no_figure_and_a_server_alone_are_refused(
-    lab, setting, message, capsys
-):
-    assert main(["run", "--procedure", "event", PAIR, "--set", *setting.split()]) == 2
-    assert message in capsys.readouterr().err
-    assert main(["run", "--procedure", "event", "v4-memfile"]) == 2
-    assert "an event needs a pair" in capsys.readouterr().err
-    assert (lab.prepared, lab.deployed) == ([], [])
 
 
 def test_it_is_a_result_with_the_time_that_the_pair_needs(lab, capsys):

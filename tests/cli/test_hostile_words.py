@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from tests.bench_document import DOCUMENT
 from tests.examples import archive_result, example_result
+from tests.here import LISTING
 from tests.inventories import parsed
 from tests.repositories import make_repository
 from tests.waiting import HANGS_S
@@ -105,11 +106,7 @@ def place(tmp_path_factory):
     paths = hostile_paths(folder / "paths")
     repository = make_repository(folder / "repository")
     hosts = {name: {"ansible_host": "127.0.0.1", "ansible_port": 9} for name in ("sut", "gen")}
-    listing = {
-        "_meta": {"hostvars": hosts},
-        "dhcp_server": {"hosts": ["sut"]},
-        "dhcp_generator": {"hosts": ["gen"]},
-    }
+    listing = {**LISTING, "_meta": {"hostvars": hosts}}
 
     def refuse(*_, **__):
         raise lab_broken("no playbook is played here")
@@ -125,14 +122,11 @@ def place(tmp_path_factory):
         yield [*paths, str(repository)]
 
 
-def parsers():
-    """Each command with its parser."""
-    for command in COMMANDS:
-        if not command.place.startswith("developer."):  # they start programs of developers
-            yield tuple(command.name.split()), command.parser()
-
-
-PARSERS = dict(parsers())
+PARSERS = {
+    tuple(command.name.split()): command.parser()
+    for command in COMMANDS
+    if not command.place.startswith("developer.")  # they start programs of developers
+}
 
 
 def words(action, chance, paths):
@@ -212,14 +206,10 @@ def test_no_words_of_a_command_are_a_fault_or_without_end(command, place):
 
 def shell(script, **environment):
     """What the shell says of a command line with a real process."""
+    known = {"LEASELAB": f"{sys.executable} -m leaselab", "PYTHONPATH": str(ROOT / "scripts")}
     return subprocess.run(
         ["bash", "-c", script],
-        env={
-            **os.environ,
-            "LEASELAB": f"{sys.executable} -m leaselab",
-            "PYTHONPATH": str(ROOT / "scripts"),
-            **environment,
-        },
+        env={**os.environ, **known, **environment},
         capture_output=True,
         timeout=HANGS_S,
         check=False,

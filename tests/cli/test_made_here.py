@@ -7,6 +7,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from tests.here import LISTING
 from tests.inventories import parsed
 
 from leaselab.cli import lab
@@ -15,15 +16,9 @@ from leaselab.lab.bench import benches, made_here
 from leaselab.lab.deploy.playbook import PlaybookStats
 from leaselab.run import preparation
 
-LISTING = {
-    "_meta": {
-        "hostvars": {
-            "sut": {"ansible_host": "127.0.0.2", "ansible_port": 1, "leaselab_lab": "docker"},
-            "gen": {"ansible_host": "127.0.0.3", "ansible_port": 1},
-        }
-    },
-    "dhcp_server": {"hosts": ["sut"]},
-    "dhcp_generator": {"hosts": ["gen"]},
+HOSTS = {
+    "sut": {"ansible_host": "127.0.0.2", "ansible_port": 1, "leaselab_lab": "docker"},
+    "gen": {"ansible_host": "127.0.0.3", "ansible_port": 1},
 }
 HOLDER = """
 import sys
@@ -47,10 +42,11 @@ def played(tmp_path, monkeypatch):
         names.append(name)
         return PlaybookStats(0, tmp_path)
 
+    listing = {**LISTING, "_meta": {"hostvars": HOSTS}}
     monkeypatch.setenv("LEASELAB_ROOT", str(tmp_path))
     monkeypatch.setattr(made_here, "LOCKS", (tmp_path / "locks",))
     monkeypatch.setattr(made_here, "PATIENCE_S", 0.5)
-    monkeypatch.setattr(benches, "read_inventory", lambda path: parsed(path, LISTING))
+    monkeypatch.setattr(benches, "read_inventory", lambda path: parsed(path, listing))
     monkeypatch.setattr(preparation, "run_playbook", play)
     monkeypatch.setattr(lab, "run_playbook", play)
     return names

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.here import LISTING, Here, request
+from tests.here import LISTING, Here
 from tests.inventories import parsed
 
 from leaselab.catalog.checkout import checkout_root
@@ -11,11 +11,8 @@ from leaselab.cli import hold
 from leaselab.cli.main import main
 from leaselab.lab.bench import benches, lease
 from leaselab.lab.bench.lease import read_hold
-from leaselab.lab.bench.lock import ask
-from leaselab.model.bench import HostAccess
 from leaselab.run import preparation
 
-GENERATOR = HostAccess("gen", "192.0.2.1", "root", "/key", "/known")
 REASON = "new network card"
 
 
@@ -41,10 +38,12 @@ def close(owner="ana@laptop", reason=REASON, *words):
 
 
 @pytest.mark.usefixtures("bench")
-def test_it_is_said_who_has_it_and_why_and_ended_by_hand(capsys):
+def test_it_is_said_who_has_it_and_why_and_ended_by_hand(tmp_path, capsys):
     assert close() == 0
     out = capsys.readouterr().out
     assert out.startswith("bench rack1 is in maintenance by ana@laptop since 20")
+    occupied = benches.occupancy(parsed(tmp_path / "rack1.yml", LISTING))
+    assert "in maintenance by ana@laptop since 20" in str(occupied), "another one is taken"
     assert out.endswith(f" UTC: {REASON}\n")
     assert main(["lab", "maintenance", "off", "rack1"]) == 0
     reported = "not in maintenance; it was in that of ana@laptop since 20"
@@ -84,16 +83,6 @@ def test_a_bench_that_is_held_goes_on_until_it_is_released(capsys):
     assert main(["lab", "release"]) == 0
 
 
-def test_a_sweep_of_its_holder_begins_and_another_one_does_not(bench):
-    with bench(GENERATOR) as generator:
-        ask(generator, "acquire", request("ana@laptop", "hold"))
-        close()
-        ask(generator, "acquire", {**request("ana@laptop", "sweep"), "under": "hold"})
-        ask(generator, "release", request("ana@laptop", "sweep"))
-        ask(generator, "release", request("ana@laptop", "hold"))
-    assert main(["lab", "take"]) == 4
-
-
 @pytest.mark.usefixtures("bench")
 def test_another_users_is_left_as_it_is(capsys):
     """Its owner may give another reason."""
@@ -111,22 +100,6 @@ def test_it_outlasts_a_reboot(bench, capsys):
         path.unlink()
     assert main(["lab", "take"]) == 4
     assert "in maintenance" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("bench")
-def test_of_several_benches_another_one_is_taken(tmp_path):
-    def read(path):
-        listing = {**LISTING, "_meta": {"hostvars": {"sut": {"leaselab_bench": path.stem}}}}
-        names = {"dhcp_server": {"hosts": ["sut"]}, "dhcp_generator": {"hosts": [path.stem]}}
-        return parsed(path, {**listing, **names})
-
-    racks = [read(tmp_path / f"{name}.yml") for name in ("rack1", "rack2")]
-    close()
-    results = [benches.occupancy(rack) for rack in racks]
-    assert all("in maintenance by ana@laptop since 20" in str(item) for item in results)
-    other = benches.Occupancy(racks[1], None)
-    first = benches.free_bench(racks, lambda rack: results[0] if rack is racks[0] else other)
-    assert first is racks[1]
 
 
 def test_a_bench_that_was_never_prepared_gets_the_program_first(bench, monkeypatch):

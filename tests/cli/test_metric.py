@@ -7,28 +7,21 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 from tests.examples import START, archive_result, built, example_result
-from tests.made_up import Lab
-from tests.repositories import commit
 
 from leaselab.cli.main import main
 from leaselab.model.procedure import SERVER_KINDS
 from leaselab.model.procedures.operate import Operate
 
 CULPRIT = 5
-
-
-@pytest.fixture(scope="module")
-def hashes(place):
-    return [commit(place, f"Change {n}", {"n": str(n)}, minute=n) for n in range(16)]
+OPERATED = ("--metric", "stall_s", "--set", "operations=reload", "--no-profile")
 
 
 @pytest.fixture
-def lab(tmp_path, monkeypatch, hashes):
+def lab(lab, hashes):
     """A lab whose servers take longer to start from the culprit on, and serve as fast."""
-    made = Lab(tmp_path, monkeypatch)
-    made.costs = {f"start of {name}": 1.4 for name in hashes[CULPRIT:]}
-    made.costs |= {f"stall of {name}": 4.0 for name in hashes[CULPRIT:]}
-    return made
+    lab.costs = {f"start of {name}": 1.4 for name in hashes[CULPRIT:]}
+    lab.costs |= {f"stall of {name}": 4.0 for name in hashes[CULPRIT:]}
+    return lab
 
 
 def live(place, a, b, *arguments):
@@ -67,26 +60,11 @@ def test_starts_are_at_one_address_where_two_could_be_up_at_once(lab, place, has
     assert lab.asked == [(1,), (1,)]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--metric", "loss_ratio"], "no duel is about this figure"),
-        (["--metric", "reload_s"], "kea does not reload its data"),
-        (["--metric", "start_s", "--layouts", "2"], "layouts change how fast code is"),
-        (["--metric", "stall_s"], "there is nothing to do to the servers"),
-        (
-            ["--metric", "stall_s", "--set", "operations=reload", "--generator", "perfdhcp"],
-            "cannot offer exchanges in that way (found procedure duel about operations",
-        ),
-    ],
-)
-def test_what_no_duel_can_decide_is_refused(lab, place, capsys, arguments, words):
-    assert live(place, "main~2", "main", *arguments) == 2
-    assert words in capsys.readouterr().err
+def test_what_servers_cannot_do_is_no_figure_of_a_duel(lab, place, refused):
+    words = ["compare", "main~2", "main", "--live", "--scenario", "v4-memfile"]
+    said = refused(*words, "--no-cost", "--repo", place, "--metric", "reload_s")
+    assert "kea does not reload its data" in said
     assert lab.rounds == []
-
-
-OPERATED = ("--metric", "stall_s", "--set", "operations=reload", "--no-profile")
 
 
 @pytest.mark.parametrize(
@@ -109,15 +87,9 @@ def test_a_longer_stall_is_worse_unless_its_budget_allows_it(
     out, _ = capsys.readouterr()
     assert ("not allowed" in out) == bool(code)
     assert live(place, hashes[0], hashes[1], *OPERATED, *judged) == 0
-
-
-@pytest.mark.usefixtures("lab")
-def test_a_stall_beyond_its_limit_is_not_allowed_though_it_is_no_longer(
-    place, hashes, capsys, tmp_path
-):
-    policy = tmp_path / "leaselab.yml"
+    capsys.readouterr()
     policy.write_text("allow: {stall_s: to 0.04}\n")
-    assert live(place, hashes[0], hashes[1], *OPERATED, "--policy", str(policy)) == 1
+    assert live(place, hashes[0], hashes[1], *OPERATED, *judged) == 1, "though it is no longer"
     assert re.search(r"may grow to 0\.04: 0\.0\d+ s, not allowed", capsys.readouterr().out)
 
 
@@ -156,12 +128,10 @@ def history(lab, hashes, kind, procedure=None):
             for at, each in enumerate(made.rounds)
         )
         spread = [each.metrics[kind.name] for each in rounds]
+        shown = {of: getattr(kind, of) for of in ("name", "title", "unit", "better")}
         figure = replace(
             made.figure,
-            name=kind.name,
-            title=kind.title,
-            unit=kind.unit,
-            better=kind.better,
+            **shown,
             value=sorted(spread)[len(spread) // 2],
             how="median",
             trim=0,
@@ -179,7 +149,7 @@ def history(lab, hashes, kind, procedure=None):
         record = built(record, hashes[number], subject=f"Change {number}", author_date=source)
         return archive_result(lab.results, record)
 
-    return [sweep(number, 0.2 if number < 9 else 0.3) for number in range(16)]
+    return [sweep(number, 0.2 if number < 9 else 0.3) for number in range(len(hashes))]
 
 
 @pytest.fixture

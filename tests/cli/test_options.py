@@ -32,6 +32,12 @@ IDLE = (
     ("run v4-memfile --sequential", "--sequential", "several measurements"),
     *((f"compare a b {word}", word.split()[0], "--live") for word in ("--find 3", "--profile")),
     ("compare a b --live --layouts 3 --profile", "--profile", "a single layout"),
+    ("compare a b --live --layouts 2 --cost", "--cost", "a single layout"),
+    ("bisect s --good a --bad b --repo . --every 2", "--every", "--cost"),
+    *(
+        (f"bisect s --good a --bad b --repo . --cost {word} 5", word, "what is timed")
+        for word in ("--budget", "--layouts")
+    ),
     ("bisect s --good a --bad b --repo . --dry-run --full", "--full", "a search that measures"),
     ("compare a b --live --threshold 3", "--threshold", "results that are archived"),
     ("compare --list HEAD --junit -", "--junit", "a comparison"),
@@ -81,6 +87,7 @@ def test_help_of_a_named_procedure_lists_its_parameters_with_their_defaults(proc
         ("reset=x", 'reset is not valid (found "x", wanted after-trial or at-start)'),
         ("rounds=true", "rounds is not valid (found true, wanted a whole number"),
         ("rounds", "--set: not NAME=VALUE, such as rounds=3 (found 'rounds')"),
+        ("rounds=2 --set trim=1", "measurement: nothing would be left after trimming (found r"),
         ("rates=5", "rates is no parameter of max-rate (wanted procedure ramp)"),
         ("name=burst", "--set: name is not set by it; name the procedure with --procedure"),
         ("seed=x", "--set: seed is not set by it; leave it out"),

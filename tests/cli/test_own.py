@@ -87,25 +87,22 @@ def test_two_commits_are_compared_with_a_file_or_with_queries(lab, tmp_path):
     ],
 )
 @pytest.mark.usefixtures("lab")
-def test_what_does_not_go_together_is_refused(words, message, capsys):
-    assert main(words) == 2
-    assert message in capsys.readouterr().err
+def test_what_does_not_go_together_is_refused(words, message, refused):
+    assert message in refused(*words)
 
 
 @pytest.mark.usefixtures("lab")
-def test_keama_is_asked_for_where_it_is_not(monkeypatch, tmp_path, capsys):
+def test_keama_is_asked_for_where_it_is_not(monkeypatch, tmp_path, refused):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("leaselab.inputs.keama._FOLDERS", str(tmp_path))
     dhcpd = HOUSE.replace("house.conf", "dhcpd.conf")
-    assert main(["run", "--config", dhcpd, "--keama"]) == 2
-    assert "install isc-dhcp-keama" in capsys.readouterr().err
+    assert "install isc-dhcp-keama" in refused("run", "--config", dhcpd, "--keama")
     keama = tmp_path / "keama"
     keama.write_text("#!/bin/sh\necho 'line 1: expecting a number' >&2; exit 255\n", "utf-8")
     keama.chmod(0o755)
-    assert main(["run", "--config", dhcpd, "--keama"]) == 2
-    assert "keama does not take it (found line 1: expecting" in capsys.readouterr().err
-    assert main(["run", "v4-memfile", "--keama"]) == 2
-    assert "--keama works only with --c" in capsys.readouterr().err
+    said = refused("run", "--config", dhcpd, "--keama")
+    assert "keama does not take it (found line 1: expecting" in said
+    assert "--keama works only with --c" in refused("run", "v4-memfile", "--keama")
 
 
 def test_a_release_that_does_not_take_the_file_is_refused_before_a_host_is_prepared(

@@ -33,10 +33,15 @@ def checkout(tmp_path, monkeypatch):
     return tmp_path
 
 
-def playbook(checkout, tasks):
+@pytest.fixture
+def playbook(checkout):
     """Write the playbook `take`, whose purpose is printed; its name and its inventory."""
-    (checkout / "ansible" / "take.yml").write_text(HEAD + tasks, encoding="utf-8")
-    return "take", checkout / "hosts.yml"
+
+    def written(tasks):
+        (checkout / "ansible" / "take.yml").write_text(HEAD + tasks, encoding="utf-8")
+        return "take", checkout / "hosts.yml"
+
+    return written
 
 
 def failed(host, msg, outcome=4, task="Check", role="kea"):
@@ -44,39 +49,31 @@ def failed(host, msg, outcome=4, task="Check", role="kea"):
     return {"event": "failed", **named, "msg": msg, "outcome": outcome}
 
 
-def test_changes_and_statistics_are_reported(checkout, capsys):
-    name, inventory = playbook(
-        checkout,
-        """
+def test_changes_and_statistics_are_reported(playbook, checkout, capsys):
+    name, inventory = playbook("""
     - name: Make a file
       ansible.builtin.copy:
         {content: "{{ word }}", dest: "{{ playbook_dir }}/{{ item }}", mode: "0600"}
       loop: [a, b]
     - ansible.builtin.set_stats: {data: {made: ["{{ word }}"]}}
-""",
-    )
-    stats = preparation.play(
-        name, SimpleNamespace(path=inventory), {"word": "seven words"}, None
-    )
+""")
+    bench = SimpleNamespace(path=inventory)
+    stats = preparation.play(name, bench, {"word": "seven words"}, None)
     assert stats.changed == 1
     assert stats.custom == {"made": ["seven words"]}
-    assert re.fullmatch(
-        r"installing the bench lock\n  \d+ s, 2 changes\n", capsys.readouterr().err
-    )
+    shown = r"installing the bench lock\n  \d+ s, 2 changes\n"
+    assert re.fullmatch(shown, capsys.readouterr().err)
     assert (checkout / "ansible" / "b").read_text(encoding="utf-8") == "seven words"
     assert "PLAY RECAP" in stats.log.read_text(encoding="utf-8")
     assert list(stats.log.parent.glob("*.events")) == []
 
 
-def test_a_failure_is_the_tasks_own_words_with_its_outcome_and_the_log(checkout):
-    name, inventory = playbook(
-        checkout,
-        """
+def test_a_failure_is_the_tasks_own_words_with_its_outcome_and_the_log(playbook):
+    name, inventory = playbook("""
     - name: Start it
       ansible.builtin.fail: {msg: "it does not start (found exit 1)"}
       vars: {leaselab_outcome: 5}
-""",
-    )
+""")
     with pytest.raises(LeaselabError) as caught:
         run_playbook(name, inventory)
     assert caught.value.outcome is Outcome.BUILD
@@ -96,12 +93,10 @@ DATA = {
 }
 
 
-def test_variables_are_data_of_the_same_types_and_in_no_list_of_processes(checkout):
+def test_variables_are_data_of_the_same_types_and_in_no_list_of_processes(playbook, checkout):
     """Also where a fact, a template's file and another fact are made of them."""
     (checkout / "ansible" / "data.j2").write_text("{{ again | to_json }}", encoding="utf-8")
-    name, inventory = playbook(
-        checkout,
-        """
+    name, inventory = playbook("""
     - ansible.builtin.set_fact: {kept: "{{ given }}"}
     - ansible.builtin.set_fact: {again: "{{ kept | combine({'tag': kept.tag ~ ''}) }}"}
     - ansible.builtin.template: {src: data.j2, dest: "{{ playbook_dir }}/data", mode: "0600"}
@@ -111,8 +106,7 @@ def test_variables_are_data_of_the_same_types_and_in_no_list_of_processes(checko
       register: found
     - ansible.builtin.set_stats:
         data: {kept: "{{ again }}", seen: "{{ seen.stdout }}", found: "{{ found.files }}"}
-""",
-    )
+""")
     stats = run_playbook(name, inventory, {"given": DATA}).custom
     assert stats["kept"] == DATA
     assert json.loads((checkout / "ansible" / "data").read_text(encoding="utf-8")) == DATA
@@ -122,11 +116,9 @@ def test_variables_are_data_of_the_same_types_and_in_no_list_of_processes(checko
     assert not Path(file["path"]).exists()
 
 
-def test_a_task_of_another_host_is_reported_with_that_host(checkout):
+def test_a_task_of_another_host_is_reported_with_that_host(playbook):
     """The bench lock is asked on the generator, from whichever hosts a play has."""
-    name, inventory = playbook(
-        checkout, "    - {ansible.builtin.command: id, delegate_to: sut}\n"
-    )
+    name, inventory = playbook("    - {ansible.builtin.command: id, delegate_to: sut}\n")
     nowhere = "ansible_connection: ssh, ansible_host: 127.0.0.1, ansible_port: 9"
     inventory.write_text(f"bench: {{hosts: {{sut: {{{nowhere}}}}}}}\n", encoding="utf-8")
     with pytest.raises(LeaselabError, match="cannot be reached") as caught:
@@ -141,30 +133,28 @@ def test_a_task_of_another_host_is_reported_with_that_host(checkout):
         ("nosuchmodule: {}", "nosuchmodule"),
     ],
 )
-def test_a_failed_command_is_reported_by_the_end_of_its_output(checkout, task, said):
+def test_a_failed_command_is_reported_by_the_end_of_its_output(playbook, task, said):
     with pytest.raises(LeaselabError, match=said) as caught:
-        run_playbook(*playbook(checkout, f"    - {task}\n"))
+        run_playbook(*playbook(f"    - {task}\n"))
     assert caught.value.outcome is Outcome.LAB
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_the_end_of_its_caller_stops_the_playbook_and_what_it_started(checkout, number):
-    name, inventory = playbook(
-        checkout,
-        """
+def test_the_end_of_its_caller_stops_the_playbook_and_what_it_started(
+    playbook, checkout, number
+):
+    name, inventory = playbook("""
     - name: Wait
       ansible.builtin.shell: "echo $$ > {{ playbook_dir }}/pid; exec sleep 600"
-""",
-    )
+""")
     program = (
         "import sys; from pathlib import Path;"
         "from leaselab.lab.deploy.playbook import run_playbook;"
         f"run_playbook({name!r}, Path({str(inventory)!r}))"
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "scripts")}
     caller = subprocess.Popen(
         [sys.executable, "-c", program],
-        env=environment,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "scripts")},
         stderr=subprocess.PIPE,
         preexec_fn=hear_interrupts,  # noqa: PLW1509
     )
@@ -176,8 +166,8 @@ def test_the_end_of_its_caller_stops_the_playbook_and_what_it_started(checkout, 
     await_end(pid_file.read_text(encoding="utf-8").strip())
 
 
-def test_a_lock_that_is_lost_ends_the_playbook(checkout):
-    name, inventory = playbook(checkout, "    - ansible.builtin.pause: {seconds: 60}\n")
+def test_a_lock_that_is_lost_ends_the_playbook(playbook):
+    name, inventory = playbook("    - ansible.builtin.pause: {seconds: 60}\n")
 
     def lost():
         raise lab_broken("the bench is in use")
@@ -206,7 +196,6 @@ KEY = [unreachable("Failed to connect: Host key verification failed.")]
         (SILENT, "gen", "cannot be reached: No route to host", Outcome.LAB),
         (KEY, "gen", "host key is not the pinned one", Outcome.LAB),
     ],
-    ids=["alike", "rescued", "here", "no outcome", "nor this", "unreachable", "another key"],
 )
 def test_what_failed_first_or_for_all_is_the_error(events, where, what, outcome):
     error = playbook_error("deploy", 2, events, [], LOG)

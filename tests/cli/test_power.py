@@ -14,8 +14,8 @@ from leaselab.catalog.checkout import checkout_root
 from leaselab.cli import check, hold, lab
 from leaselab.cli.main import main
 from leaselab.lab.bench import benches, lease
-from leaselab.lab.bench.lease import command_file, write_hold
-from leaselab.lab.bench.lock import Hold, ask, new_hold, status
+from leaselab.lab.bench.lease import write_hold
+from leaselab.lab.bench.lock import ask, new_hold, status
 from leaselab.lab.deploy import deployment
 from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.lab.hosts import boot
@@ -96,17 +96,15 @@ def said_after(capsys, *words, code=0):
 
 class TestCommand:
     def test_it_says_what_was_done_and_how_long_the_boot_took(self, bench, capsys):
+        """Nothing is waited for after `off` and `status`."""
         said = said_after(capsys, "lab", "power", "cycle", "sut")
         assert said == "sut: on, was on; it answers by SSH, 42 s later\n"
         assert bench.holders == ("power cycle of sut",), "nobody may begin meanwhile"
         assert bench.holder() is None
-
-    @pytest.mark.parametrize(("verb", "state"), [("off", "off"), ("status", "on")])
-    def test_nothing_is_waited_for_after_off_and_status(self, bench, capsys, verb, state):
-        bench.stays_dead = True
-        document = json.loads(said_after(capsys, "lab", "power", verb, "sut", "--json"))
-        expected = {"bench": "rack1", "host": "sut", "before": "on", "power": state}
-        assert document == {**expected, "answered_after_s": None}
+        known = {"bench": "rack1", "host": "sut", "before": "on", "answered_after_s": None}
+        for verb, state in (("off", "off"), ("status", "on")):
+            document = json.loads(said_after(capsys, "lab", "power", verb, "sut", "--json"))
+            assert document == {**known, "power": state}
 
     @pytest.mark.parametrize("host", ["sut", "gen"])
     def test_a_bench_that_is_held_is_refused_unless_it_is_forced(self, bench, capsys, host):
@@ -138,12 +136,6 @@ class TestCommand:
         said = said_after(capsys, "lab", "power", "on", "bld", code=2)
         assert "host bld: this host has no power switch" in said
         assert "'sut'?" in said_after(capsys, "lab", "power", "on", "sot", code=2)
-
-    def test_a_host_that_does_not_come_back_is_a_broken_lab(self, bench, capsys):
-        bench.dead, bench.stays_dead = {"sut"}, True
-        said = said_after(capsys, "lab", "power", "on", "sut", code=4)
-        assert "sut: it does not answer by SSH within 600 s" in said
-        assert bench.holder() is None
 
 
 @pytest.fixture
@@ -231,18 +223,12 @@ class TestRecovery:
             assert "the bench is in use (found ana@laptop" in said
         assert bench.switched == ()
 
-    def test_where_no_host_answers_it_may_be_the_way_there(self, bench, capsys):
-        """A sweep may go on behind a broken network."""
+    def test_where_no_host_answers_it_may_be_the_way_there(self, bench, hostvars, capsys):
+        """A sweep may go on behind a broken network; a lab of this machine is brought up."""
         bench.dead = {"sut", "gen", "bld"}
         said = said_after(capsys, "step", "provision", code=4)
         assert "no host was power-cycled: no host answers" in said
-        assert bench.switched == ()
-
-    def test_a_lab_of_this_machine_that_is_down_is_brought_up_and_not_cycled(
-        self, bench, hostvars, capsys
-    ):
         hostvars["sut"]["leaselab_lab"] = "guest"
-        bench.dead = {"sut", "gen", "bld"}
         said = said_after(capsys, "step", "provision", code=4)
         assert "no host was power-cycled" not in said
         assert bench.switched == ()
@@ -314,14 +300,6 @@ class TestResume:
         assert bench.seen == [{"sut"}, set()]
         assert bench.holders == (sweep,)
 
-    def test_a_lock_that_the_killed_sweep_left_is_its_own(self, bench, sweep):
-        with command_file(checkout_root(), "rack1") as file:
-            file.write(Hold(**request("ana@laptop pid 1")))
-        taken(bench)
-        bench.dead = {"sut"}
-        main(["resume", sweep, "--recover"])
-        assert bench.switched == (("sut", "cycle"),)
-
     def test_another_users_bench_is_left_alone(self, bench, sweep, capsys):
         taken(bench)
         bench.dead = {"sut"}
@@ -329,8 +307,3 @@ class TestResume:
         assert "the bench is in use (found ana@laptop" in capsys.readouterr().err
         assert bench.switched == ()
         assert bench.seen == []
-
-    def test_an_inventory_that_is_not_here_is_reported(self, sweep, capsys, tmp_path):
-        (tmp_path / "inventory" / "rack1.yml").unlink()
-        assert main(["resume", sweep, "--recover"]) == 2
-        assert "found no inventory/rack1.yml in this checkout" in capsys.readouterr().err

@@ -41,9 +41,7 @@ def test_two_tasks_are_profiled_in_turns_at_one_load(lab, session, two):
     profile(session, *two, rate=700, rounds=2)
     records = made(lab)
     assert [record.scenario.name for record in records] == ["v4-memfile", "v4-memfile-mt"]
-    assert {(record.procedure.name, record.procedure.rate) for record in records} == {
-        ("profile", 700)
-    }
+    assert {(made.name, made.rate) for made in lab.procedures} == {("profile", 700)}
     assert records[0].experiment == records[1].experiment
     names = [name for name, _ in lab.rounds]
     assert names == ["v4-memfile", "v4-memfile-mt", "v4-memfile-mt", "v4-memfile"]
@@ -78,13 +76,11 @@ def test_one_that_was_interrupted_is_finished_and_one_of_another_pair_left_as_it
     assert lab.store.running() == []
 
 
-@pytest.mark.parametrize(
-    "fault", [invalid_measurement(WHY), lab_broken(WHY)], ids=["not allowed", "a broken lab"]
-)
+@pytest.mark.parametrize("error", [invalid_measurement, lab_broken])
 def test_where_there_is_none_one_line_says_why_and_nothing_fails(
-    lab, session, two, capsys, fault
+    lab, session, two, capsys, error
 ):
-    lab.faults["v4-memfile-mt", 1] = fault
+    lab.faults["v4-memfile-mt", 1] = error(WHY)
     profile(session, *two, rate=700, rounds=1)
     printed = capsys.readouterr().err.splitlines()[-1]
     assert printed.startswith(f"no profile: {WHY}")

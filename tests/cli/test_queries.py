@@ -59,8 +59,8 @@ def test_a_result_names_the_queries_by_their_hash_and_is_of_another_scenario(lab
     first = measured(lab, SCENARIO, "--queries", asked)
     assert first.name.startswith(f"{SCENARIO}-queries-")
     assert first.load["queries_file"].keys() == {"sha256", "queries", "distinct", "escaped"}
-    counted, load = {"queries": 4, "distinct": 3}, first.load
-    assert counted.items() <= load["queries_file"].items()
+    load = first.load
+    assert {"queries": 4, "distinct": 3}.items() <= load["queries_file"].items()
     assert (load["names"], load["queries"], load["data"]) == ("listed", 4, "delegations")
     assert "misses" not in load
     assert "zones of the lab: delegations" in capsys.readouterr().err
@@ -102,30 +102,27 @@ def test_queries_come_as_they_were_recorded_or_faster(lab, file, capsys):
     assert "@" not in (lab.checkout / OWN / f"{even.load['query_file']}.lines").read_text()
 
 
-def test_capacity_says_whether_servers_carry_the_queries_of_a_file(lab, file, capsys):
+def test_capacity_says_whether_servers_carry_the_queries_of_a_file(lab, file, document, said):
     asked = file("q.txt", ASKED)
     scenario = measured(lab, SCENARIO, "--queries", asked)
     (row,) = lab.store.index.every("*")
     low = lab.store.load(row["id"]).figure.ci95[0]
     command = ["capacity", SCENARIO, "--queries", asked, "--per-s"]
-    capsys.readouterr()
     for per_s, carries in ((low / 2, "yes"), (low * 9, "no")):
-        assert main([*command, f"{per_s}", "--json"]) == 0
-        document = json.loads(capsys.readouterr().out)
-        assert document["queries_per_s"] == pytest.approx(per_s)
-        (judged,) = document["configurations"]
+        planned = document(*command, per_s)
+        assert planned["queries_per_s"] == pytest.approx(per_s)
+        (judged,) = planned["configurations"]
         assert (judged["scenario"], judged["id"]) == (scenario.name, row["id"])
         assert (judged["carries"], judged["restart"]) == (carries, None)
         assert judged["head_room"] == pytest.approx(low / per_s)
-    assert main([*command, "10", "--page"]) == 0
-    message = capsys.readouterr().out
+    message = said(*command, "10", "--page").out
     assert "10 queries/s, those of a file" in message
     assert "renew" not in message
     page = Path(message.splitlines()[-1]).read_text(encoding="utf-8")
     assert "1 of 1 configurations carry 10 queries/s" in page
     others = file("p.txt", ASKED.replace("0001", "0003"))
-    assert main(["capacity", SCENARIO, "--queries", others, "--per-s", "10"]) == 2
-    assert "no results of" in capsys.readouterr().err
+    unknown = ["capacity", SCENARIO, "--queries", others, "--per-s", "10"]
+    assert "no results of" in said(*unknown, code=2).err
 
 
 def test_own_zones_are_kept_as_the_role_makes_its_own(lab, file):
@@ -159,16 +156,14 @@ def test_a_recursor_is_asked_whatever_the_names_are(lab, file):
 OUTSIDE = "www.tld.test A\nwww.example.com A\nmail.example.com MX\nexample.com. A\n"
 
 
-def test_names_outside_the_zones_are_refused_before_anything_is_deployed(lab, file, capsys):
-    asked = file("q.txt", f"; two lines\n\n{OUTSIDE}")
-    assert main(["run", SCENARIO, "--queries", asked]) == 2
-    said = capsys.readouterr().err
+def test_names_outside_the_zones_are_refused_before_anything_is_deployed(lab, file, refused):
+    words = ["run", SCENARIO, "--queries", file("q.txt", f"; two lines\n\n{OUTSIDE}")]
+    said = refused(*words)
     assert "q.txt:4:" in said
     assert "www.example.com. A; 3 of 4 queries are outside its zones" in said
     assert "--zone FILE" in said
     zone = f"b.example.com={file('z.zone', ZONE)}"
-    assert main(["run", SCENARIO, "--queries", asked, "--zone", zone]) == 2
-    assert "4 of 4 queries" in capsys.readouterr().err
+    assert "4 of 4 queries" in refused(*words, "--zone", zone)
     assert lab.measured == []
 
 
@@ -189,6 +184,7 @@ ONE = "www.tld.test A\n"
 TWO = "t.tld.test A @1\nt.tld.test A @2\n"
 ASKED_OF_FILE, WANTED = ["--queries", "FILE"], "PATTERN --queries FILE --per-s N"
 TIMED = [SCENARIO, "--queries", "FILE", "--scale", "1"]
+CLIENTS, PER_S = ["--clients", "1", "--lease-s", "9"], ["--per-s", "1"]
 
 
 @pytest.mark.parametrize(
@@ -213,30 +209,20 @@ TIMED = [SCENARIO, "--queries", "FILE", "--scale", "1"]
         (["run", SCENARIO, "--queries", "FILE"], "a..b A\n", "q.txt:1: not a query"),
         (["capacity", *ASKED_OF_FILE], ONE, WANTED),
         (["capacity", SCENARIO, *ASKED_OF_FILE], ONE, WANTED),
-        (["capacity", *ASKED_OF_FILE, "--per-s", "1"], ONE, WANTED),
-        (
-            ["capacity", SCENARIO, *ASKED_OF_FILE, "--per-s", "1", "--at-once"],
-            ONE,
-            "--at-once works only",
-        ),
-        (
-            ["capacity", SCENARIO, "--clients", "1", "--lease-s", "9", "--per-s", "1"],
-            ONE,
-            "--per-s works",
-        ),
+        (["capacity", *ASKED_OF_FILE, *PER_S], ONE, WANTED),
+        (["capacity", SCENARIO, *ASKED_OF_FILE, *PER_S, "--at-once"], ONE, "--at-once works"),
+        (["capacity", SCENARIO, *CLIENTS, *PER_S], ONE, "--per-s works only with"),
         (["capacity"], ONE, "no demand was given"),
     ],
 )
 @pytest.mark.usefixtures("lab")
-def test_what_cannot_be_asked_is_refused(words, text, said, file, capsys):
+def test_what_cannot_be_asked_is_refused(words, text, said, file, refused):
     asked = file("q.txt", text)
-    words = [asked if word == "FILE" else word for word in words]
-    assert main(words) == 2
-    assert said in capsys.readouterr().err
+    assert said in refused(*(asked if word == "FILE" else word for word in words))
 
 
 @pytest.mark.usefixtures("lab")
-def test_a_zone_is_not_given_twice_and_not_under_another_name(file, capsys):
+def test_a_zone_is_not_given_twice_and_not_under_another_name(file, refused):
     zone, asked = file("z.zone", f"$ORIGIN tld.test.\n{ZONE}"), file("q.txt", ONE)
     for words, said in (
         (("--zone", zone, "--zone", zone), "zone tld.test. is named twice"),
@@ -244,5 +230,4 @@ def test_a_zone_is_not_given_twice_and_not_under_another_name(file, capsys):
         (("--zone", f"b..test={zone}"), "--zone: not a zone"),
         (("--zone", file("y.zone", "\x1f\x8b\x08")), "y.zone: no SOA record"),
     ):
-        assert main(["run", SCENARIO, "--queries", asked, *words]) == 2
-        assert said in capsys.readouterr().err
+        assert said in refused("run", SCENARIO, "--queries", asked, *words)

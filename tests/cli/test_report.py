@@ -12,14 +12,13 @@ from leaselab.report.site import site
 
 
 @pytest.fixture
-def archived(tmp_path, monkeypatch):
+def archived(root):
     """Two results of one scenario, an hour apart and of two versions; their ids."""
-    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "results"))
     ids = []
     for hour, commit in enumerate(("a" * 40, "b" * 40)):
         started = START + timedelta(hours=hour)
         record = built(example_result(started=started, token=f"{hour:04x}"), commit)
-        ids.append(archive_result(tmp_path / "results", record).id)
+        ids.append(archive_result(root, record).id)
     return ids
 
 
@@ -27,18 +26,17 @@ def pages(place):
     return sorted(path.stem for path in (place / "sweep").glob("*.html"))
 
 
-@pytest.mark.parametrize("against", ["previous", "last~1"])
-def test_a_baseline_stands_beside_the_result(archived, tmp_path, against):
+@pytest.mark.parametrize(
+    ("ref", "against", "shown"),
+    [("last", "previous", 2), ("last", "last~1", 2), ("last~1", "previous", 1)],
+)
+def test_a_baseline_stands_beside_the_result_and_a_first_of_its_kind_alone(
+    archived, tmp_path, ref, against, shown
+):
     place = tmp_path / "pages"
-    assert main(["report", "last", "--against", against, "-o", str(place)]) == 0
-    assert pages(place) == archived
-    assert "1.000" in (place / "compare.html").read_text(encoding="utf-8")
-
-
-def test_the_first_of_its_kind_stands_alone(archived, tmp_path):
-    place = tmp_path / "pages"
-    assert main(["report", "last~1", "--against", "previous", "-o", str(place)]) == 0
-    assert pages(place) == archived[:1]
+    assert main(["report", ref, "--against", against, "-o", str(place)]) == 0
+    assert pages(place) == archived[:shown]
+    assert ("1.000" in (place / "compare.html").read_text(encoding="utf-8")) == (shown > 1)
 
 
 @pytest.mark.parametrize(
@@ -54,18 +52,15 @@ def test_the_first_of_its_kind_stands_alone(archived, tmp_path):
     ],
 )
 def test_a_page_that_fails_is_named_and_left_out_and_the_others_are_written(
-    tmp_path, monkeypatch, capsys, part, page
+    root, monkeypatch, capsys, part, page
 ):
-    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path))
-    records = [
-        built(example_result([6e3 + at], token=f"{at:04x}"), f"{at:040x}") for at in (1, 2)
-    ]
-    pair = Experiment(
-        id=records[0].id, points=tuple(item.id for item in records), interleaved=True
-    )
+    results = [example_result([6e3 + at], token=f"{at:04x}") for at in (1, 2)]
+    records = [built(result, f"{at:040x}") for at, result in enumerate(results)]
+    points = tuple(record.id for record in records)
+    pair = Experiment(id=points[0], points=points, interleaved=True)
     for record in records:
-        archive_result(tmp_path, replace(record, experiment=pair))
-    place = tmp_path / "report"
+        archive_result(root, replace(record, experiment=pair))
+    place = root / "report"
     with monkeypatch.context() as broken:
         broken.setattr(site, part, lambda *_, **__: {}["square"])
         assert main(["report"]) == 70
@@ -75,9 +70,8 @@ def test_a_page_that_fails_is_named_and_left_out_and_the_others_are_written(
     }
     names = {str(path.relative_to(place).with_suffix("")) for path in broken}
     assert names
-    assert all(
-        name.startswith(page) and f"{name}: KeyError('square')" in said for name in names
-    )
+    assert all(name.startswith(page) for name in names)
+    assert all(f"{name}: KeyError('square')" in said for name in names)
     index = (place / "index.html").read_text()
     assert all(f"<dt>{name}</dt><dd>KeyError" in index for name in names)
     assert main(["report"]) == 0

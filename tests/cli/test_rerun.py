@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 from msgspec.structs import replace
-from tests.examples import archive_result, built, edited, example_result
+from tests.examples import archive_result, built, example_result
 from tests.inventories import local_lab
 from tests.repositories import commit, make_repository
 
@@ -93,7 +93,7 @@ def test_a_server_that_is_deployed_in_another_layout_is_refused(lab, place, caps
 
 
 def test_a_result_is_measured_on_its_own_bench_by_the_inventory_that_is_here(
-    measured, monkeypatch, capsys
+    measured, monkeypatch, refused
 ):
     asked = []
 
@@ -106,20 +106,16 @@ def test_a_result_is_measured_on_its_own_bench_by_the_inventory_that_is_here(
         assert main(["rerun", "last"]) == 0
     assert asked == [measured.store.load("last").bench.name]
     (measured.checkout / "inventory").unlink()
-    assert main(["rerun", "last"]) == 2
     wanted = "no inventory/docker in this checkout); name it with -i"
-    assert wanted in capsys.readouterr().err
+    assert wanted in refused("rerun", "last")
 
 
-def test_a_commit_that_did_not_build_is_refused_with_the_way_to_build_it(lab, capsys):
+def test_a_commit_that_did_not_build_is_refused_with_the_way_to_build_it(lab, refused):
     record = built(example_result((), outcome="build-failed", reasons=[FAILED]), "4f2a" * 10)
-    record = replace(record, generator=Generator(name="perfdhcp"))
-    record = edited(
-        record, lambda document: document["servers"]["server"].update(config_file=None)
-    )
-    archive_result(lab.results, record)
-    assert main(["rerun", record.id]) == 2
+    server = replace(record.server, config_file=None)
+    of = {"generator": Generator(name="perfdhcp"), "servers": {"server": server}}
+    archive_result(lab.results, replace(record, **of))
     source = record.source
     again = f"leaselab run v4-memfile --repo {source.repository} --commit {source.hash}"
-    assert again in capsys.readouterr().err
+    assert again in refused("rerun", record.id)
     assert lab.prepared == []

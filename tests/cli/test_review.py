@@ -125,13 +125,6 @@ def test_what_is_suspected_is_measured_again_once_on_its_bench_and_no_other(duel
     assert pair == [own[13].server.commit, own[14].server.commit]
 
 
-def test_of_several_benches_that_a_checkout_holds_the_first_is_used(monkeypatch):
-    racks = [SimpleNamespace(bench=name) for name in ("rack1", "rack2", "rack3")]
-    monkeypatch.setattr(bench_options, "benches_of", lambda _: racks)
-    monkeypatch.setattr(bench_options, "read_hold", lambda _, bench: bench != "rack1")
-    assert bench_options.inventory_of(SimpleNamespace()) is racks[1]
-
-
 @pytest.mark.parametrize(
     "error", [lab_broken("bench docker is in use"), server_broken("it does not build")], ids=str
 )

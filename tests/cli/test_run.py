@@ -34,11 +34,10 @@ def records(lab):
 @pytest.mark.parametrize(
     ("arguments", "rate"),
     [
-        ([FOUR], round(1.15 * MEASURED)),
+        ([FOUR], round(1.15 * MEASURED)),  # a little above the last good result
         ([FOUR, "--set", "start_rate=900"], 900),
-        ([SEVERAL], 2000),
+        ([SEVERAL], 2000),  # never measured
     ],
-    ids=["a little above the last good result", "as asked", "never measured"],
 )
 def test_the_first_offered_load(lab, arguments, rate):
     lab.rates[FOUR] = MEASURED
@@ -209,11 +208,11 @@ class TestShares:
         ([FOUR, "--procedure", "max-rate"], "max-rate", None, 9),
         (["v4-dnsmasq"], "max-rate", None, 9),
     ],
-    ids=["as it is", "options come before it", "dropped by another", "of its scenarios alone"],
 )
 def test_the_procedure_of_a_familys_file_is_under_what_is_asked_for(
     lab, words, name, rate, rounds
 ):
+    """Another procedure drops it, and it is that of the family's scenarios alone."""
     lab.family("memfile", {"name": "fixed-load", "rate": 300, "duration_s": 7})
     assert main(["run", *words]) == 0
     (made,) = lab.procedures
@@ -299,13 +298,12 @@ def test_points_that_set_hosts_are_measured_one_after_the_other_and_say_why(lab)
     first, second = HARDWARE
     assert lab.rounds == [(first, 1), (first, 2), (second, 1), (FOUR, 1), (FOUR, 2)]
     results = records(lab)
-    assert {(record.experiment.interleaved, record.experiment.why) for record in results} == {
-        (False, "a host has one state of its processors at a time")
-    }
-    tuned = "{{'host_tuning': {{'smt': 'off', 'governor': '{}'}}}}".format
-    assert {str(record.scenario.hosts) for record in results} == {
-        *(tuned("performance"), tuned("powersave"), "{}")
-    }
+    (shared,) = {record.experiment for record in results}
+    assert not shared.interleaved
+    assert shared.why == "a host has one state of its processors at a time"
+    tuned = [record.scenario.hosts.get("host_tuning", {}) for record in results]
+    governors = {(each.get("smt"), each.get("governor")) for each in tuned}
+    assert governors == {("off", "performance"), ("off", "powersave"), (None, None)}
 
 
 def test_hosts_are_restored_after_the_last_point_and_not_where_it_can_be_resumed(lab, capsys):

@@ -1,24 +1,20 @@
 """``leaselab run`` of commits, on a real repository; builder and bench left out."""
 
 import gzip
-import json
+import shutil
 
 import pytest
 from tests.made_up import BROKEN, ENVIRONMENT
-from tests.repositories import commit, make_repository
+from tests.repositories import commit
 
 from leaselab.cli.main import main
 from leaselab.model.errors import lab_broken
 
 
-@pytest.fixture
-def place(tmp_path):
-    return make_repository(tmp_path / "server")
-
-
-@pytest.fixture
-def hashes(place):
-    return [commit(place, f"Change {n}", {"n": str(n)}, minute=n) for n in range(4)]
+@pytest.fixture(scope="module")
+def hashes(hashes):
+    """The last four."""
+    return hashes[-4:]
 
 
 def measure(place, *arguments):
@@ -42,31 +38,24 @@ def test_what_the_archive_has_is_not_measured_again(lab, place, hashes, capsys):
 
 
 @pytest.mark.parametrize(
-    ("setting", "environment"),
-    [("rounds=5", ENVIRONMENT), ("rounds=3", "2-another"), ("start_rate=9", ENVIRONMENT)],
-    ids=["other parameters", "another environment", "another first load"],
+    ("setting", "environment", "queue", "times"),
+    [
+        ("rounds=5", ENVIRONMENT, 64, 2),
+        ("rounds=3", "2-another", 64, 2),
+        ("rounds=3", ENVIRONMENT, 32, 2),
+        ("start_rate=9", ENVIRONMENT, 64, 1),
+    ],
 )
-def test_another_measurement_is_one_of_its_own(lab, place, hashes, setting, environment):
-    """Where a search begins is no part of what it measures."""
+def test_another_measurement_is_one_of_its_own(
+    lab, place, hashes, *, setting, environment, queue, times
+):
+    """Also of the scenario with another option; where a search begins is no part of it."""
+    lab.set_option("v4-memfile", "queue_size", 64)
     measure(place, "--commits", f"{hashes[2]}..main")
     lab.environment = environment
+    lab.set_option("v4-memfile", "queue_size", queue)
     measure(place, "--commits", f"{hashes[2]}..main", "--set", setting)
-    assert lab.measured == [hashes[3]] * (1 if "start_rate" in setting else 2)
-
-
-def test_other_settings_of_the_scenario_are_another_measurement(lab, place, hashes):
-    lab.faults[hashes[2], 2] = KeyboardInterrupt()
-    assert measure(place, "--commits", f"{hashes[0]},{hashes[1]}") == 0
-    assert measure(place, "--commits", f"{hashes[2]},{hashes[3]}") == 130
-    lab.faults.clear()
-    lab.forget()
-    lab.set_option("v4-memfile", "queue_size", 32)
-    assert measure(place, "--commits", ",".join(hashes)) == 0
-    assert sorted(lab.measured) == sorted(hashes)
-    assert len(lab.store.running()) == 2
-    lab.forget()
-    assert measure(place, "--commits", ",".join(hashes)) == 0
-    assert lab.measured == []
+    assert lab.measured == [hashes[3]] * times
 
 
 def test_a_commit_that_does_not_build_is_a_result_and_the_others_are_measured(
@@ -88,20 +77,20 @@ def test_a_commit_that_does_not_build_is_a_result_and_the_others_are_measured(
     assert reason.text.endswith(f"{BROKEN}; its whole log: build.log.gz of the result")
     assert "sut" not in reason.text
     assert record.server.durability is None
-    assert record.source.subject == "Change 2"
+    assert record.source.subject == "Change <11>"
     kept = store.find(row["id"]) / "build.log.gz"
     assert gzip.decompress(kept.read_bytes()) == b"the whole log"
     assert store.verify(row["id"])
 
 
-def test_a_commit_with_the_files_of_another_is_another(lab, place, hashes, capsys):
+def test_a_commit_with_the_files_of_another_is_another(lab, place, hashes, tmp_path, capsys):
     """It says its own name, and a change that was reverted is measured again."""
-    back = commit(place, "Take it back", {"n": "2"}, minute=5)
-    assert measure(place, "--commits", f"{hashes[1]}..main") == 0
+    copy = shutil.copytree(place, tmp_path / "server")
+    back = commit(copy, "Take it back", {"n": "11"}, minute=50)
+    assert measure(copy, "--commits", f"{hashes[1]}..main") == 0
     assert lab.measured == [hashes[2], hashes[3], back]
-    assert [line[:10] for line in capsys.readouterr().out.splitlines()[1:4]] == [
-        measurement[:10] for measurement in lab.measured
-    ]
+    shown = [line[:10] for line in capsys.readouterr().out.splitlines()[1:4]]
+    assert shown == [name[:10] for name in lab.measured]
 
 
 def test_one_commit_that_is_archived_is_not_measured_again(lab, place, hashes):
@@ -132,7 +121,7 @@ def test_an_interrupted_range_goes_on_with_the_rounds_it_was_in(lab, place, hash
     assert [name for name, _ in lab.rounds] == [*hashes[1:], hashes[3], hashes[2]]
     lab.faults.clear()
     lab.forget()
-    ids = place.parent / "ids"
+    ids = lab.checkout / "ids"
     assert measure(place, "--commits", f"{hashes[0]}..main", "--id-file", str(ids)) == 0
     two, three = [(hashes[2], 2), (hashes[1], 2)], [(digest, 3) for digest in hashes[1:]]
     assert lab.rounds == [*two, *three]
@@ -168,42 +157,3 @@ def test_what_is_unfinished_on_another_bench_is_not_gone_on_with(lab, place, has
     assert lab.rounds == [(hashes[3], index) for index in (1, 2, 3)]
     assert [sweep.id for sweep in lab.store.running()] == [left.id]
     assert {row["bench"] for row in lab.store.index.rows()} == {"rack2"}
-
-
-@pytest.mark.usefixtures("lab")
-def test_the_checkout_is_measured_with_its_changes(place, hashes, capsys):
-    (place / "n").write_text("changed")
-    assert measure(place, "--worktree", "--json") == 0
-    document = json.loads(capsys.readouterr().out)
-    source = document["servers"]["server"]["build"]["source"]
-    assert (source["hash"], source["dirty"]) == (hashes[3], True)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--commit", "main", "--worktree"], "--worktree: not allowed with argument --commit"),
-        (["--commit", "nowhere"], "no commit 'nowhere'"),
-    ],
-)
-@pytest.mark.usefixtures("hashes")
-def test_what_does_not_go_together_is_refused_before_anything_is_touched(
-    lab, place, arguments, said, capsys
-):
-    assert measure(place, *arguments) == 2
-    assert said in capsys.readouterr().err
-    assert main(["run", "v4-memfile", "--commit", "main"]) == 2
-    assert "no repository is named" in capsys.readouterr().err
-    two = ["v4-memfile", "v4-dnsmasq", "--repo", str(place), "--commit", "main"]
-    assert main(["run", *two]) == 2
-    assert "those of dnsmasq and kea" in capsys.readouterr().err
-    assert (lab.built, lab.measured) == ([], [])
-
-
-def test_commits_by_their_names_are_measured_in_that_order(lab, place, hashes, tmp_path):
-    ids = tmp_path / "ids"
-    names = f"{hashes[3]},{hashes[1][:12]}"
-    assert measure(place, "--commits", names, "--id-file", str(ids)) == 0
-    assert lab.measured == [hashes[3], hashes[1]]
-    results = [lab.store.load(part) for part in ids.read_text(encoding="utf-8").split()]
-    assert [item.server.commit for item in results] == lab.measured

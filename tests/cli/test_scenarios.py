@@ -1,6 +1,5 @@
 """`leaselab list --scenarios`: the project's own scenarios, whole outputs."""
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -72,13 +71,6 @@ def test_a_family_or_pattern_lists_its_points_with_the_factors_that_all_have(cap
     ]
 
 
-def test_all_of_them_as_json(capsys):
-    assert main(["list", "--scenarios", "--json"]) == 0
-    by_name = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
-    assert by_name["v6-memfile"]["load"]["family"] == 6
-    assert by_name["v4-memfile"]["server"]["options"]["multi_threading"] is False
-
-
 def test_one_as_it_would_be_run(capsys):
     assert main(["show", "--scenario", "v4-memfile-mt", "--parameters", '{"rounds": 3}']) == 0
     shown, at = capsys.readouterr().out, 0
@@ -92,8 +84,10 @@ def test_one_as_it_would_be_run(capsys):
     assert re.findall(r"^      (\w+): ", reported, re.M) == [*options]
 
 
-def test_one_as_json_is_what_a_deployment_reads(capsys):
-    assert main(["show", "--scenario", "v4-memfile", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document.keys() == {"scenario", "procedure"}
-    assert document["procedure"]["rounds"] == 9
+def test_as_json_there_are_all_of_them_and_what_a_deployment_reads_of_one(document):
+    by_name = {row["name"]: row for row in document("list", "--scenarios")}
+    assert by_name["v6-memfile"]["load"]["family"] == 6
+    assert by_name["v4-memfile"]["server"]["options"]["multi_threading"] is False
+    shown = document("show", "--scenario", "v4-memfile")
+    assert shown.keys() == {"scenario", "procedure"}
+    assert shown["procedure"]["rounds"] == 9

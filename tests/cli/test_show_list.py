@@ -22,12 +22,6 @@ NONE_YET = "none yet: `./leaselab run` makes one\n"
 
 
 @pytest.fixture
-def root(tmp_path, monkeypatch):
-    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "results"))
-    return tmp_path / "results"
-
-
-@pytest.fixture
 def records(root):
     return [
         archive_result(root),
@@ -72,9 +66,8 @@ class TestShow:
     def test_no_results_at_all(self, capsys, root):
         code, out, err = call(capsys, "show")
         assert (code, out) == (2, "")
-        assert err == (
-            f"leaselab: {root}: there is no finished result; `leaselab run` makes one\n"
-        )
+        none = "there is no finished result; `leaselab run` makes one"
+        assert err == f"leaselab: {root}: {none}\n"
 
 
 class TestList:
@@ -88,9 +81,8 @@ class TestList:
         lines = call(capsys, "list")[1].splitlines()
         assert max(map(len, lines)) <= 80
         assert "durability" not in lines[0]
-        assert all(
-            record.id in line for record, line in zip(records[::-1], lines[1:], strict=True)
-        )
+        ids = [record.id for record in records[::-1]]
+        assert all(each in line for each, line in zip(ids, lines[1:], strict=True))
 
     def test_json_has_the_fields_of_the_index(self, capsys, records):
         code, out, err = call(capsys, "list", "--json")
@@ -139,19 +131,15 @@ class TestList:
         running = Store(root).create("20261121T113005Z-v4-memfile-3f9a")
         assert call(capsys, "list") == (0, NONE_YET, f"leaselab: {running.id} is running\n")
         running.close()
-        assert call(capsys, "list")[2] == (
-            f"leaselab: {running.id} is unfinished: `leaselab resume {running.id}`\n"
-        )
+        resume = f"`leaselab resume {running.id}`"
+        assert call(capsys, "list")[2] == f"leaselab: {running.id} is unfinished: {resume}\n"
 
 
 class TestArchive:
     def test_verify_all(self, capsys, records):
         files = sum(3 + 1 + 3 * len(record.rounds) for record in records)
-        assert call(capsys, "dev", "archive", "verify") == (
-            0,
-            f"3 of 3 results match their checksums ({files} files)\n",
-            "",
-        )
+        whole = f"3 of 3 results match their checksums ({files} files)\n"
+        assert call(capsys, "dev", "archive", "verify") == (0, whole, "")
 
     def test_verify_goes_on_past_a_damaged_one(self, capsys, root, records):
         raw = Store(root).place(records[2].id) / "raw" / "run-1-trial-02.txt.gz"
@@ -165,15 +153,6 @@ class TestArchive:
         assert code == 3
         assert [damage["id"] for damage in json.loads(out)["damaged"]] == [records[2].id]
         assert call(capsys, "dev", "archive", "verify", records[0].id)[0] == 0
-
-    def test_verify_goes_on_past_one_whose_record_is_gone(self, capsys, root, records):
-        folder = Store(root).place(records[1].id)
-        folder.chmod(0o755)
-        (folder / "result.json").unlink()
-        code, out, err = call(capsys, "dev", "archive", "verify")
-        assert code == 3
-        assert out.startswith("2 of 3 results match")
-        assert "is missing" in err
         assert call(capsys, "dev", "archive", "verify", "last", "nosuch")[:2] == (2, "")
 
 

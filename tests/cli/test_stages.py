@@ -7,6 +7,7 @@ import os
 import re
 import threading
 from argparse import Namespace
+from copy import deepcopy
 from dataclasses import asdict, replace
 from itertools import product
 from pathlib import Path
@@ -15,7 +16,7 @@ import msgspec
 import pytest
 from tests.bench_document import DOCUMENT
 from tests.build_record import ANSWER
-from tests.here import Here, request
+from tests.here import LISTING, Here, request
 from tests.inventories import parsed
 from tests.repositories import commit, make_repository
 from tests.waiting import HANGS_S
@@ -103,34 +104,30 @@ class Playbooks:
         if name in self.faults:
             raise self.faults[name]
         if name == "tune":
-            bench = {**DOCUMENT, "procedure": variables["leaselab_procedure"]}
-            scenario = Catalogue(self.checkout).find(variables["scenario"])
-            key = variables.get("leaselab_generator_build")
-            bench["generator"] = {
-                **DOCUMENT["generator"],
-                "build": {"key": key} if key else None,
-            }
-            bench["scenario"] = msgspec.to_builtins(scenario)
-            path = Path(variables["bench_file_path"])
-            places = variables.get("leaselab_places", [1])
-            builds = variables.get(BUILDS, [variables.get("leaselab_build", "")])
-            there = product(places if self.company else places[:1], builds)
-            for number, (at, build) in enumerate(there, start=2):
-                bench["servers"] = {"server": self._server(scenario, at, build)}
-                bench["hosts"] = {**DOCUMENT["hosts"], "server": self._host()}
-                path.write_text(json.dumps(bench), encoding="utf-8")
-                path = path.with_name(f"bench-{number}.json")
+            self._describe(variables)
 
-    def _server(self, scenario, at, build):
-        variant = f"{scenario.name}{build}" + ("-at2" if at == 2 else "")
-        self.there.add(variant)
-        capabilities = ["two-addresses"] if self.company else []
-        server = DOCUMENT["servers"]["server"]
-        return {**server, "variant": variant, "capabilities": capabilities}
-
-    def _host(self):
-        second = {"interface": "leaselab2", "address": "198.18.0.11"}
-        return {**DOCUMENT["hosts"]["server"], "second": second if self.company else None}
+    def _describe(self, variables):
+        """Write what lies on the bench, a file for each variant."""
+        bench = deepcopy(DOCUMENT)
+        scenario = Catalogue(self.checkout).find(variables["scenario"])
+        bench["scenario"] = msgspec.to_builtins(scenario)
+        bench["procedure"] = variables["leaselab_procedure"]
+        if key := variables.get("leaselab_generator_build"):
+            bench["generator"]["build"] = {"key": key}
+        if self.company:
+            second = {"interface": "leaselab2", "address": "198.18.0.11"}
+            bench["hosts"]["server"]["second"] = second
+        server = bench["servers"]["server"]
+        server["capabilities"] = ["two-addresses"] if self.company else []
+        path = Path(variables["bench_file_path"])
+        places = variables.get("leaselab_places", [1])
+        builds = variables.get(BUILDS, [variables.get("leaselab_build", "")])
+        there = product(places if self.company else places[:1], builds)
+        for number, (at, build) in enumerate(there, start=2):
+            server["variant"] = f"{scenario.name}{build}" + ("-at2" if at == 2 else "")
+            self.there.add(server["variant"])
+            path.write_text(json.dumps(bench), encoding="utf-8")
+            path = path.with_name(f"bench-{number}.json")
 
 
 @pytest.fixture
@@ -142,13 +139,8 @@ def playbooks(tmp_path, monkeypatch):
         (checkout / name).symlink_to(checkout_root() / name)
     monkeypatch.setenv("LEASELAB_ROOT", str(checkout))
     monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "results"))
-    groups = {
-        "dhcp_server": {"hosts": ["sut"]},
-        "dhcp_generator": {"hosts": ["gen"]},
-        "builder": {"hosts": ["sut"]},
-    }
-    hostvars = {"sut": playbooks.variables, "gen": {}}
-    listing = {"_meta": {"hostvars": hostvars}, **groups}
+    hostvars = {"hostvars": {"sut": playbooks.variables, "gen": {}}}
+    listing = {**LISTING, "_meta": hostvars, "builder": {"hosts": ["sut"]}}
     monkeypatch.setattr(benches, "read_inventory", lambda path: parsed(path, listing))
     monkeypatch.setattr(made_here, "LOCKS", (tmp_path,))
     playbooks.here = Here(tmp_path / "host", monkeypatch, lease)
@@ -253,20 +245,16 @@ def test_results_that_cannot_be_written_are_reported_before_anything_is_played(
     assert playbooks.here.connections == 0
 
 
-def test_every_playbook_has_the_proof_that_the_bench_is_its_commands(playbooks):
-    assert main(["step", "provision"]) == 0
-    proof = playbooks.checkout / ".leaselab" / "holds" / "rack1.command.json"
-    assert playbooks.proofs == {proof}
-    assert proof.read_bytes() == b""  # it was freed
-
-
-def test_provisioning_reports_the_environment_and_is_not_done_twice(playbooks, capsys):
+def test_provisioning_reports_the_environment_and_is_not_done_twice(playbooks, document):
+    """Each playbook has the proof that the bench is its command's, which is then freed."""
     for options, played in (([], True), ([], False), (["--full"], True)):
         playbooks.given.clear()
-        assert main(["step", "provision", "--json", *options]) == 0
-        document = json.loads(capsys.readouterr().out)
-        assert document == {"bench": "rack1", "environment": "7-abc"}
+        made = document("step", "provision", *options)
+        assert made == {"bench": "rack1", "environment": "7-abc"}
         assert set(playbooks.given) == ({"generator", "provision"} if played else set())
+    (proof,) = playbooks.proofs
+    assert proof == playbooks.checkout / ".leaselab" / "holds" / "rack1.command.json"
+    assert proof.read_bytes() == b""
 
 
 def test_building_prints_the_key_and_nothing_else(playbooks, repository, capsys):
@@ -353,9 +341,8 @@ def test_a_build_of_the_generator_that_is_waited_for_says_how_it_ended(
     playbooks.building.clear()
     monkeypatch.setattr(preparation, "wait", lambda *_, **__: playbooks.building.set())
     assert main(["step", "provision"]) == 0
-    assert re.search(
-        r"building the generator\n(?:.*\n)*  \d+ s, 2 changes\n", capsys.readouterr().err
-    )
+    ended = r"building the generator\n(?:.*\n)*  \d+ s, 2 changes\n"
+    assert re.search(ended, capsys.readouterr().err)
 
 
 def test_a_lab_that_was_down_is_brought_up_once_before_it_is_locked(playbooks, monkeypatch):
@@ -475,17 +462,6 @@ def test_what_is_built_is_not_asked_of_an_unchanged_builder_again(
     assert not plays(built, full=False)
     (playbooks.checkout / ".leaselab/builds" / KEY / "artifact.tar.gz").unlink()
     assert plays(built, full=False)
-
-
-def test_a_server_that_cannot_be_up_at_both_places_is_deployed_at_the_first(
-    playbooks, deploy, bench
-):
-    assert len(deploy("v4-memfile", places=variants.PLACES)[0]) == 2
-    deployment.distrust_deployment(checkout_root(), bench.inventory.bench)
-    playbooks.company = False
-    alone, given = deploy("v4-memfile", places=variants.PLACES)
-    assert (len(alone), given["deploy"]["leaselab_places"]) == (1, [1, 2])
-    assert deploy("v4-memfile", places=variants.PLACES) == (alone, {})
 
 
 def test_a_host_keeps_one_build_of_a_generator(deploy):

@@ -19,10 +19,8 @@ DAYS = (50, 40, 20, 1)
 
 
 @pytest.fixture
-def root(tmp_path, monkeypatch):
+def root(root, tmp_path, monkeypatch):
     """Results of the last weeks, and one of 2099 with another rate."""
-    root = tmp_path / "results"
-    monkeypatch.setenv("LEASELAB_RESULTS", str(root))
     monkeypatch.setenv("LEASELAB_ROOT", str(tmp_path))
     for name in ("scenarios", "roles"):
         (tmp_path / name).symlink_to(ROOT / name)
