@@ -16,7 +16,7 @@ from leaselab.inputs.reader import Asked, Served, Text
 FILES: tuple[str, ...] = ("dhcpd.conf", "dhcpd6.conf")
 HAS_VIEWS = False
 RECOGNISED = re.compile(
-    r"^[^\S\n]*(?:(?:subnet6?|shared-network)\s+\S+[^;]*\{|default-lease-time\s+\d+\s*;)",
+    r"(?:^|[;{}])[^\S\n]*(?:(?:subnet6?|shared-network)\s+\S+[^;]*\{|default-lease-time\s+\d+\s*;)",
     re.MULTILINE | re.IGNORECASE,
 )
 

@@ -16,15 +16,28 @@ Where = tuple[Sent, int]
 _TEXTS: Mapping[str, Mapping[int, Where]] = {
     "dhcp-vendorclass": {4: ("options", 60), 6: ("options", 16)},
     "dhcp-userclass": {4: ("options", 77), 6: ("options", 15)},
-    "dhcp-circuitid": {4: ("agent", 1), 6: ("agent", 18)},
-    "dhcp-remoteid": {4: ("agent", 2), 6: ("agent", 37)},
-    "dhcp-subscrid": {4: ("agent", 6), 6: ("agent", 38)},
+    "dhcp-circuitid": {4: ("agent", 1)},
+    "dhcp-remoteid": {4: ("agent", 2)},
+    "dhcp-subscrid": {4: ("agent", 6)},
 }
-"""Where what a class tests is, by the family."""
-_ARCHITECTURE, _VENDOR_IDENT, _CLIENT_ID = 93, 124, 61
-_MATCHED = {"client-arch": _ARCHITECTURE, "vendor-class": 60, "user-class": 77, "hostname": 12}
+"""Where what a class tests is, by the family: of relays of DHCPv6 dnsmasq sets no tag."""
+_NAME: Mapping[int, Where] = {4: ("options", 12), 6: ("options", 39)}
+MAC6: Where = ("agent", 79)
+"""Where a relay of DHCPv6 says a client's hardware address (RFC 6939)."""
+_VENDOR_IDENT, _SIX = 124, "option6:"
+_NUMBERS = {4: 93, 6: 61}
+"""Architectures: numbers of two bytes."""
+_EXCHANGE: Mapping[int, set[int]] = {4: {50, 51, 53, 54, 61, 82}, 6: {1, 2, 3, 4, 8, 14, 25}}
+"""Options that no class decides."""
+_MATCHED: Mapping[int, Mapping[str, int]] = {
+    4: {
+        "hostname": 12, "vendor-class": 60, "user-class": 77, "fqdn": 81, "client-arch": 93,
+        "client-interface-id": 94, "client-machine-id": 97,
+    },
+    6: {"user-class": 15, "vendor-class": 16, "vendor-opts": 17, "fqdn": 39},
+}  # fmt: skip
 _PATTERN = re.compile(
-    r"(?:[0-9a-f]{1,2}-)?((?:(?:[0-9a-f]{1,2}|\*):){5}(?:[0-9a-f]{1,2}|\*))", re.IGNORECASE
+    r"(?:0?1-)?((?:(?:[0-9a-f]{1,2}|\*):){5}(?:[0-9a-f]{1,2}|\*))", re.IGNORECASE
 )
 """A hardware address, of which octets may be ``*``."""
 ANY = "*:*:*:*:*:*"
@@ -112,15 +125,19 @@ def class_of(line: Line, family: int) -> Class | str | None:
     tag = tag_of(words[0], ("set:",)) or words[0] if words else ""
     name, where, value = f"{line.name} {tag}", None, None
     if line.name in _TEXTS and len(words) > 1:
-        where = _TEXTS[line.name][family]
+        where = _TEXTS[line.name].get(family)
         value = _value(line.name, words[1:], family)
-    elif line.name == "dhcp-mac" and len(words) > 1 and family == 4:
+    elif line.name == "dhcp-mac" and len(words) > 1:
         mac = pattern_of(words[1])
-        return Class(tag, name, mac) if mac else tag
-    elif line.name == "dhcp-match" and family == 4 and len(words) > 1:
-        where, value = _matched(words[1], words[2:])
-    elif line.name == "dhcp-name-match" and family == 4 and len(words) > 1:
-        where, value = ("options", 12), words[1].rstrip("*").encode()
+        if mac and family == 4:
+            return Class(tag, name, mac)
+        where, value = MAC6, said_mac(mac) if mac else None
+    elif line.name == "dhcp-match" and len(words) > 1:
+        if words[1].startswith(_SIX) is not (family == 6):  # it is of the other family
+            return tag if words[1].startswith("vi-encap:") else None
+        where, value = _matched(words[1], words[2:], family)
+    elif line.name == "dhcp-name-match" and len(words) > 1:
+        where, value = named(words[1].rstrip("*"), family)
     elif line.name not in ("dhcp-match", "dhcp-name-match", "dhcp-mac", *_TEXTS):
         return None
     if where is None or value is None:
@@ -144,12 +161,23 @@ def _value(name: str, words: Sequence[str], family: int) -> bytes | None:
         value = len(value).to_bytes(2, "big") + value
     if family == 6 and name == "dhcp-vendorclass":
         value = enterprise.to_bytes(4, "big") + value
-    if family == 6 and name == "dhcp-remoteid":
-        value = enterprise.to_bytes(4, "big") + value
     return value
 
 
-def _matched(option: str, words: Sequence[str]) -> tuple[Where | None, bytes | None]:
+def named(name: str, family: int) -> tuple[Where, bytes]:
+    """The option in which a client says its name, and its bytes."""
+    data = name.encode()
+    return _NAME[family], data if family == 4 else bytes([0, len(data) % 64]) + data + b"\0"
+
+
+def said_mac(pattern: str) -> bytes:
+    """What a relay says of a hardware address of a pattern."""
+    return b"\0\1" + bytes.fromhex(pattern.replace("*", "00").replace(":", ""))
+
+
+def _matched(
+    option: str, words: Sequence[str], family: int
+) -> tuple[Where | None, bytes | None]:
     """The option that a dhcp-match tests, and its bytes; None where not worked out."""
     if option.startswith("vi-encap:"):
         number = option.removeprefix("vi-encap:")
@@ -158,13 +186,17 @@ def _matched(option: str, words: Sequence[str]) -> tuple[Where | None, bytes | N
             return None, None
         sizes = bytes([len(data) + 1, len(data)])  # of all data, and of the first
         return ("options", _VENDOR_IDENT), int(number).to_bytes(4, "big") + sizes + data
-    name = option.removeprefix("option:")
-    code = _MATCHED.get(name, int(name) if re.fullmatch("[0-9]{1,3}", name) else 0)
-    if not 0 < code < 255 or code == _CLIENT_ID or (code == _ARCHITECTURE and not words):
+    name = option.removeprefix(_SIX).removeprefix("option:").lower()
+    code = _MATCHED[family].get(name, int(name) if re.fullmatch("[0-9]{1,3}", name) else 0)
+    is_number = code == _NUMBERS[family]
+    if not 0 < code < 255 or code in _EXCHANGE[family] or (is_number and not words):
         return None, None
-    if code == _ARCHITECTURE and re.fullmatch("[0-9]{1,5}", words[0]):
+    if is_number and re.fullmatch("[0-9]{1,5}", words[0]):
         return ("options", code), (int(words[0]) % 65536).to_bytes(2, "big")
-    return ("options", code), _tested(words)
+    value = _tested(words)
+    if value is not None and family == 6 and code in (15, 16) and ":" not in "".join(words):
+        value = bytes(4 * (code == 16)) + len(value).to_bytes(2, "big") + value
+    return ("options", code), value
 
 
 def _tested(words: Sequence[str]) -> bytes | None:

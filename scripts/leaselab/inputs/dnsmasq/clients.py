@@ -135,6 +135,7 @@ class Clients(Kinds):
             [_rule(line.words) for line in lines if line.name == "tag-if"],
             [tags_of(line.words) for line in lines if line.name == "dhcp-ignore"],
             self._makers,
+            ["dhcpv6"] if family == 6 else (),
         )
         self._rooms = Rooms([place for place in self._places if place.held.size])
         self._filters = {

@@ -8,11 +8,14 @@ from collections.abc import Collection, Iterable, Iterator
 
 from leaselab.inputs.client_kinds import Identity, InList, Prefix, Telling, hex_of
 from leaselab.inputs.dnsmasq.classes import (
+    MAC6,
     Patterns,
     covers,
     digits_of,
     match,
+    named,
     pattern_of,
+    said_mac,
 )
 from leaselab.inputs.dnsmasq.lines import Line, tag_of
 from leaselab.model.pool import Address
@@ -53,7 +56,8 @@ class Host:
                 try:
                     addresses.append(ipaddress.ip_address(word.strip("[]")))
                 except ValueError:
-                    names += [] if _LIFETIME.fullmatch(word) or "*" in word else [word]
+                    is_name = not (_LIFETIME.fullmatch(word) or {*":*/"} & {*word})
+                    names += [word] if is_name else []
         self.addresses = [one for one in addresses if one.version == family]
         self.maker = ""
         """The pattern of its clients, where it says nothing but their tags."""
@@ -66,9 +70,12 @@ class Host:
 
     def _identity(self, names: list[str]) -> Identity | None:
         given = [made for word in self._ids if (made := self._by_id(word))]
-        if self.family == 4:
-            given += [InList("macs", mac) for mac in self.macs if "*" not in mac]
-            given += [Telling("options", (12, hex_of(name.encode()))) for name in names[:1]]
+        for mac in (mac for mac in self.macs if "*" not in mac):
+            of_relay = Telling("agent", (MAC6[1], hex_of(said_mac(mac))))
+            given.append(InList("macs", mac) if self.family == 4 else of_relay)
+        for name in names[:1]:
+            (of, code), value = named(name, self.family)
+            given.append(Telling(of, (code, hex_of(value))))
         return given[0] if given else None
 
     def address(self, prefix: Prefix) -> Address | None:

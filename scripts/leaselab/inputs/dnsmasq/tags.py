@@ -19,11 +19,14 @@ class Tags:
         rules: Sequence[tuple[Sequence[str], Set[str]]],
         ignored: Sequence[Sequence[str]],
         makers: Makers,
+        every: Iterable[str] = (),
     ) -> None:
         """`rules` are pairs of the tags that one wants, and those that it sets.
 
-        `ignored` are tags whose clients get no answer, `makers` the dhcp-hosts.
+        `ignored` are tags whose clients get no answer, `makers` the dhcp-hosts, `every` tags
+        that all have.
         """
+        self._every = tuple(every)
         self._makers, self._rules, self._ignored = makers, rules, ignored
         self._of_rules = by_tag(wanted for wanted, _ in rules)
         self._of_ignored = by_tag(ignored)
@@ -39,7 +42,7 @@ class Tags:
 
     def of(self, packet: Packet, host: Host | None = None) -> set[str] | None:
         """The tags of a packet, or of a client with a dhcp-host; None where it is ignored."""
-        tags = set(self._of_classes(packet))
+        tags = {*self._every, *self._of_classes(packet)}
         host = host or self._makers.host(packet.mac, tags)
         if host is not None:
             tags.update(host.tags)

@@ -18,7 +18,7 @@ from leaselab.inputs.client_kinds import Unknown, joined
 from leaselab.inputs.kea import grammar
 from leaselab.inputs.kea.grammar import Node
 from leaselab.inputs.kea.packets import code_of, packet_of
-from leaselab.inputs.kea.subnets import HEAD4, Way
+from leaselab.inputs.kea.subnets import BY_MAC, HEAD4, Way
 from leaselab.inputs.kea.texts import (
     ANY,
     Packet,
@@ -30,7 +30,10 @@ from leaselab.inputs.kea.texts import (
 )
 from leaselab.inputs.kea.vendor import field_of, vendor_class, vendor_class_field
 
-_EXCHANGE: Mapping[int, set[int]] = {4: {50, 53, 54, 82, 118}, 6: {2, 4, 8, 9, 13}}
+_EXCHANGE: Mapping[int, set[int]] = {
+    4: {50, 52, 53, 54, 80, 82, 118, 255},
+    6: {2, 4, 8, 9, 13, 14},
+}
 """Options that are not a client's to choose: its exchange or its relay has them."""
 _DEEPEST = 32
 """Classes that ask for each other, one for the next, of which a client is worked out."""
@@ -62,6 +65,8 @@ _TEXTS: Mapping[int, set[int]] = {
 _TEXTS_OF_RELAYS = {6}
 _OWN_CODES = 224
 """First code of DHCPv4 that a site may give a type of its own (RFC 3942)."""
+_AGENT, _CIRCUIT = "agent", "agent[1]"
+"""Option 82 of DHCPv4, and the part of it that clients have where it only has to be there."""
 _VENDOR_CLASS = "VENDOR_CLASS_"
 _BY_LOOKUP = {"KNOWN", "UNKNOWN"}
 """Classes that Kea itself puts clients in when it has looked for their reservation."""
@@ -314,14 +319,19 @@ class Classes:
         elif not holds:
             yield {}  # most clients do not send it; whether that is so is looked at then
         elif kind == "exists":
-            yield {self._field(test.word): [ANY]}
+            field = self._field(test.word)
+            yield {_CIRCUIT if field == _AGENT else field: [ANY]}
         elif kind == "member":
             yield from self._of_class(test.word, within)
         elif kind == "==":
+            is_known = False
             for one, other in (parts, parts[::-1]):
                 value = constant(other)
-                if value is not None:
-                    yield from self._sent(one, value, within)
+                for way in self._sent(one, value, within) if value is not None else ():
+                    is_known = True
+                    yield way
+            if not is_known:
+                yield {}  # it may be of what all clients send
         else:
             raise Unknown(kind)
 
@@ -374,7 +384,8 @@ class Classes:
         """As `_sent`, of a substring."""
         start, length = int(parts[1].word), parts[2].word
         if start < 0:
-            size = {"mac": 6, "pkt4.mac": 6}.get(parts[0].word, -start)
+            field = self._field(parts[0].word) if parts[0].kind == "field" else ""
+            size = {"mac": 6, "duid": len(BY_MAC) + 6}.get(field, -start)
             start = max(0, size + start)
         if length != "all" and int(length) < len(value):
             return
@@ -393,7 +404,8 @@ class Classes:
         if kind == "member":
             return test.word in found
         if kind == "exists":
-            return self._field(test.word) in packet
+            field = self._field(test.word)
+            return field in packet or (field == _AGENT and any(map(_is_of_agent, packet)))
         if kind == "==":
             return self._value(parts[0], packet, found) == self._value(parts[1], packet, found)
         raise Unknown(kind)
@@ -460,6 +472,8 @@ class Classes:
             return f"agent[{match[1]}]"
         if match := re.fullmatch(r"relay6\[(?:0|-1)\]\.option\[(\d+)\]", plain):
             return f"agent[{match[1]}]"
+        if plain == "option[82]" and not of_six:
+            return _AGENT
         if plain == ("option[1]" if of_six else "pkt4.mac"):
             return "duid" if of_six else "mac"
         if plain in ("pkt4.giaddr", "relay6[0].linkaddr", "relay6[-1].linkaddr"):
@@ -482,6 +496,10 @@ def _each(alternatives: Iterable[Iterator[Pieces]]) -> Iterator[Pieces]:
             unknown = why
     if unknown is not None and not is_known:
         raise unknown
+
+
+def _is_of_agent(field: str) -> bool:
+    return field.startswith(f"{_AGENT}[")
 
 
 def _members(node: Node | None) -> Iterator[str]:

@@ -13,12 +13,14 @@ from leaselab.inputs.kea.vendor import ANYBODY, with_vendor_options
 _ENTERPRISE = ANYBODY.to_bytes(4, "big")
 _THERE: Mapping[int, Mapping[int, bytes]] = {
     4: {
+        55: bytes([1, 3, 6, 15, 28, 42]),
         81: b"\0\0\0leaselab",
         119: b"\x08leaselab\0",
         124: _ENTERPRISE + b"\x08leaselab",
         125: _ENTERPRISE + b"\0",
     },
     6: {
+        6: b"\0\x17\0\x18",
         15: b"\0\x08leaselab",
         16: _ENTERPRISE + b"\0\x08leaselab",
         17: _ENTERPRISE,

@@ -218,7 +218,8 @@ def leave_room(groups: Sequence[Sequence[Pool]]) -> None:
     coming: list[list[int]] = [[] for _ in firsts]
     for at, held in enumerate(by_way):
         for one in set().union(*held):
-            coming[one].append(at)
+            if firsts[one].has(firsts[at].want):
+                coming[one].append(at)
     for at, (first, pools) in enumerate(zip(firsts, groups, strict=True)):
         own = [one for one in set.intersection(*by_way[at]) if firsts[one].has(first.want)]
         rooms: dict[int, int] = {}

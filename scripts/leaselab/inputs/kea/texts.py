@@ -19,7 +19,6 @@ Placed = tuple[int, bytes, bool]
 Piece = Placed | Literal["any"]
 Pieces = Mapping[str, list[Piece]]
 """What a client is asked to send."""
-_MOST_DIGITS = 10
 
 
 def worked_out(kind: str, inner: bytes, between: bytes, number: int = 0) -> bytes:
@@ -33,8 +32,9 @@ def worked_out(kind: str, inner: bytes, between: bytes, number: int = 0) -> byte
         return between.join(b"%02x" % byte for byte in inner)
     if kind == "addrtotext" and len(inner) in (4, 16):
         return str(ipaddress.ip_address(inner)).encode()
-    if re.fullmatch(r"uint(8|16|32)totext", kind):
-        return str(int.from_bytes(inner, "big")).encode() if inner else b""
+    if re.fullmatch(r"u?int(8|16|32)totext", kind):
+        number = int.from_bytes(inner, "big", signed=kind[0] == "i")
+        return str(number).encode() if inner else b""
     raise Unknown(kind)
 
 
@@ -50,10 +50,12 @@ def sent_for(kind: str, value: bytes) -> bytes | None:
             return ipaddress.ip_address(value.decode()).packed
         except ValueError:
             return None
-    match = re.fullmatch(r"uint(8|16|32)totext", kind)
-    if match and value.isdigit() and len(value) <= _MOST_DIGITS:
-        size = int(match[1]) // 8
-        return int(value).to_bytes(size, "big") if int(value) < 256**size else None
+    match = re.fullmatch(r"(u?)int(8|16|32)totext", kind)
+    if match and re.fullmatch(rb"-?[0-9]{1,10}", value):
+        try:
+            return int(value).to_bytes(int(match[2]) // 8, "big", signed=not match[1])
+        except OverflowError:
+            return None
     return None
 
 
