@@ -49,7 +49,8 @@ def option6(code, value):
 def message4(kind, mac, xid, options=(), giaddr=NOWHERE, **head):
     """A message of a client, of a relay where it has `giaddr`."""
     op, hardware, agent = head.get("op", 1), head.get("hardware", 1), head.get("agent", ())
-    fixed = struct.pack("!BBBBIHH", op, hardware, len(mac), giaddr != NOWHERE, xid, 0, 0)
+    hops, secs = giaddr != NOWHERE, head.get("secs", 0)
+    fixed = struct.pack("!BBBBIHH", op, hardware, len(mac), hops, xid, secs, 0)
     fixed += ipaddress.ip_address(head.get("ciaddr", NOWHERE)).packed
     fixed += ipaddress.ip_address(head.get("yiaddr", NOWHERE)).packed + bytes(4)
     fixed += ipaddress.ip_address(giaddr).packed
@@ -136,6 +137,7 @@ LINKS = {
         0x8864, b"\x11\0\0\1\0\0\0" + (b"\x57" if _is_six(ip) else b"\x21") + ip
     ),
     "MPLS": lambda ip: _tagged(0x8847, b"\0\1\0\x40\0\2\1\x40" + ip),
+    "IEEE 802.3": lambda ip: _tagged(8 + len(ip), b"\xaa\xaa\3\0\0\0" + framed(ip)[12:]),
 }
 """Frames around a packet, by what carries it."""
 TUNNELS = {

@@ -166,6 +166,19 @@ def test_a_client_with_one_transaction_id_for_all_begins_each_time(traffic_of):
     assert (traffic["exchanges"], traffic["resent"]) == (3, 0)
 
 
+def test_a_client_with_one_transaction_id_renews_each_time(tmp_path):
+    capture = Capture()
+    for begun in (0, 900, 1800):
+        for elapsed in (0, 4):
+            asked = discover(kind=3, ciaddr="192.0.2.9", secs=elapsed)
+            capture.broadcast4(DAY + begun + elapsed, asked)
+            asked = captures.message6(11, b"\0\3\0\1" + mac(1), 1, [(8, bytes([0, elapsed]))])
+            capture.on_link6(DAY + begun + elapsed, asked)
+    for family in (4, 6):
+        traffic = traffic_of(tmp_path, capture, family)
+        assert (traffic["exchanges"], traffic["resent"]) == (3, 0.5)
+
+
 @pytest.mark.parametrize("send", [_solicit, _discover])
 def test_the_work_for_equal_messages_grows_as_their_number(send, tmp_path):
     capture, calls = Capture(), []

@@ -22,6 +22,9 @@ MOST_EARLIER = 1 << 16
 at once, each with its own transaction id."""
 RESENT_S = 4000.0
 """How long after an earlier one a message may be sent again: a SOLICIT is after an hour (s)."""
+SOON_S = 130.0
+"""The same of a renewal and the like that says that it is the first: some clients always have
+the same transaction id (s)."""
 COPY_S = 1.0
 """A message that is seen again within this time on another path was passed on, not resent."""
 SAME_S = 0.001
@@ -97,8 +100,9 @@ class Census:
         before = self._path[number], self._at[number]
         self._xid[number], self._word[number] = message.xid, word
         self._path[number], self._at[number] = message.path, at
+        longest = RESENT_S if message.elapsed or word in _ASKING else SOON_S
         if newest == (message.xid, word):
-            return before
+            return before if abs(at - before[1]) < longest else None
         # What a client has gone on from is not sent again, and some begin with one id always.
         for other in _ASKING if message.word == SECOND else _ASKED:
             self._earlier.pop(hash((number, message.xid, other)), None)
@@ -107,7 +111,7 @@ class Census:
             if len(self._earlier) > MOST_EARLIER:
                 self._earlier.popitem(last=False)
         known = self._earlier.pop(hash((number, message.xid, word)), None)
-        return known if known and abs(at - known[1]) < RESENT_S else None
+        return known if known and abs(at - known[1]) < longest else None
 
     def _note_time(self, at: float) -> None:
         if not 0 <= at < _LATEST_S:

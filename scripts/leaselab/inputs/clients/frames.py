@@ -23,6 +23,8 @@ _MPLS, _PPPOE = (0x8847, 0x8848), 0x8864
 _PSEUDOWIRE = 1 << 16 | 0x8847
 """What labels of MPLS are before where it is no packet of IP."""
 _MOST_TAGS = 8
+_SNAP, _LEAST_TYPE = b"\xaa\xaa\3\0\0\0", 0x0600
+"""What is before an EtherType of IEEE 802.3, which has a length in its place (RFC 1042)."""
 _PPP = {0x0021: _IPV4, 0x0057: _IPV6}
 _NIBBLES = {4: _IPV4, 6: _IPV6}
 _TCP, _UDP, _FRAGMENT_HEADER = 6, 17, 44
@@ -118,6 +120,8 @@ def _untagged(frame: bytes, protocol: int, place: int) -> tuple[int, int]:
             protocol, place = _two(frame, place + 2), place + 4
         elif protocol == _PPPOE:
             protocol, place = _PPP.get(_two(frame, place + 6), 0), place + 8
+        elif protocol < _LEAST_TYPE and frame[place : place + len(_SNAP)] == _SNAP:
+            protocol, place = _two(frame, place + len(_SNAP)), place + len(_SNAP) + 2
         elif protocol in _MPLS:
             is_last = frame[place + 2] & 1
             place += 4

@@ -62,6 +62,8 @@ class Message:
     """First three bytes of an Ethernet address that a manufacturer gave; empty otherwise."""
     hops: int = 0
     """Relays that it came through."""
+    elapsed: int = 1
+    """Since the client began, as it says itself: 0 as it begins."""
 
 
 def message_of(datagram: Datagram) -> Message | str:
@@ -114,6 +116,7 @@ def _of_v4(datagram: Datagram) -> Message | str:
         hardware=hardware,
         vendor=_vendor(address) if hardware == _ETHERNET else b"",
         hops=data[3],
+        elapsed=int.from_bytes(data[8:10], "big"),
     )
 
 
@@ -170,6 +173,7 @@ def _of_v6(datagram: Datagram) -> Message | str:
         want="both" if {3, 25} <= codes else "prefix" if 25 in codes else "address",
         vendor=_vendor(duid[-6:]) if duid[:2] in (b"\0\1", b"\0\3") else b"",
         hops=hops,
+        elapsed=int.from_bytes(first.get(8, b"\1"), "big"),
     )
 
 
