@@ -37,6 +37,6 @@ def read(configuration: Text, asked: Asked) -> Served:
         load="dns-zones",
         zones=form.zones,
         zones_beside=form.beside,
-        unserved=form.reasons("forwarders", "forward", "secondary", "stub", "mirror"),
+        unserved=form.reasons("forwarders", "forward", "secondary", "stub", "mirror", "raw"),
         releases=said,
     )

@@ -118,6 +118,7 @@ class NamedForm(LabForm):
         self._lost: set[tuple[str, str]] = set()
         read = list(self._included(parsed(text, where), 0))
         options = [one for held in read if held.name == "options" for one in held.inner or ()]
+        self._options = options
         self._keys = set(keys_of(read))
         views = [one for one in read if one.name == "view" and one.inner is not None]
         views = [view for view in views if of_class_in(view)]
@@ -310,7 +311,9 @@ class NamedForm(LabForm):
 
     def _is_no_text(self, inner: Mapping[str, Statement], spot: str) -> bool:
         """Whether the records of a zone are in no text, which leaves it out."""
-        raw = inner.get("masterfile-format")
+        around = (*(self._view.inner or () if self._view else ()), *self._options)
+        outer = {held.name: held for held in reversed(around)}
+        raw = {**outer, **inner}.get("masterfile-format")
         apart = {"database", "dlz"} & inner.keys() if "file" not in inner else ()
         if apart:
             self.leave_out(min(apart), "its records are in another program", spot)
