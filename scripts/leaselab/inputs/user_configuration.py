@@ -99,10 +99,10 @@ def read_served(
 def _without_clients(own: Served, file: Path) -> LeaselabError:
     """Return the error for a configuration whose server nobody can ask for anything."""
     dns = own.load == "dns-zones"
-    nothing = "no primary zone for other hosts" if dns else "no subnet"
+    nothing = "no primary zone for other hosts" if dns else "no subnet with a pool"
     left_out = f" (left out: {', '.join(own.left_out)})" if own.left_out else ""
     return usage_error(
-        "the server would answer no client",
+        f"the server would {'answer no client' if dns else 'give no client a lease'}",
         where=str(file),
         found=("; ".join(own.unserved[:3]) or nothing) + left_out,
         wanted="a primary zone" if dns else "a subnet with a pool or with reservations",

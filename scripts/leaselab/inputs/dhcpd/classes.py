@@ -178,9 +178,10 @@ class Class:
             tests = list(islice(ways(self.test), ALTERNATIVES))
         fields = iter([nothing]) if self.field is None else self._of_fields(self.field)
         for every_way in fields:
-            made = (form_of(joined(both), family) for both in product(tests, every_way))
-            usable = (form for form in made if form is not None and self._is_in(form))
-            yield from islice(usable, 1)
+            asked = map(joined, product(tests, every_way))
+            made = ((form, pieces) for pieces in asked if (form := form_of(pieces, family)))
+            usable = (each_of(*pair) for pair in made if self._is_in(pair[0]))
+            yield from chain.from_iterable(islice(usable, 1))
 
     def _of_fields(self, expression: Node) -> Iterator[list[Pieces]]:
         """Yield for each subclass the ways to be in it, and for those that are spawned."""
@@ -275,6 +276,11 @@ class Classes(dict[str, Class]):
     def __init__(self, statements: Sequence[Statement], family: int) -> None:
         super().__init__()
         reader = Reader(_defined(statements, "" if family == 4 else "dhcp6"), family)
+        for one in statements:
+            if one.name == "if" and is_ignored(one):  # as a class of its own
+                match = one._replace(words=("match", *one.words), inner=None)
+                whole = one._replace(inner=(match, *(one.inner or ())))
+                self[" ".join(one.words)] = Class(whole, reader)
         for one in every(statements):
             name = one.words[1].strip('"') if len(one.words) > 1 else ""
             if one.name == "class":
@@ -368,6 +374,20 @@ def form_of(asked: Pieces, family: int) -> Form | None:
         values.setdefault(kind, []).append((code, text))
     form = Form(LISTED[family], values, address, of_listed)
     return form._replace(identity=_identity_of(form, family))
+
+
+def each_of(form: Form, asked: Pieces) -> Iterator[Form]:
+    """Yield a form, or several where each client has an identifier that is no text."""
+    pieces = asked.get(_CLIENT_ID, ())
+    whole = any(isinstance(piece, tuple) and piece[2] for piece in pieces)
+    if whole or not form.identity.startswith("hex:"):
+        yield form
+        return
+    for number in range(_MOST_SPAWNED):
+        own = f"{form.identity}{number:06x}"
+        given = dict(form.sent["options"]) | {_CLIENT_ID[1]: own}
+        every_one = {**form.sent, "options": list(given.items())}
+        yield form._replace(sent=every_one, identity=own)
 
 
 def _identity_of(form: Form, family: int) -> str:

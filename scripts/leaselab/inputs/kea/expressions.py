@@ -65,6 +65,7 @@ _TEXTS: Mapping[int, set[int]] = {
 _TEXTS_OF_RELAYS = {6}
 _OWN_CODES = 224
 """First code of DHCPv4 that a site may give a type of its own (RFC 3942)."""
+_OF_RELAY = re.compile(r"(?:relay4|option\[82\]\.option|relay6\[(?:0|-1)\]\.option)\[(\d+)\]")
 _AGENT, _CIRCUIT = "agent", "agent[1]"
 """Option 82 of DHCPv4, and the part of it that clients have where it only has to be there."""
 _VENDOR_CLASS = "VENDOR_CLASS_"
@@ -324,14 +325,13 @@ class Classes:
         elif kind == "member":
             yield from self._of_class(test.word, within)
         elif kind == "==":
-            is_known = False
-            for one, other in (parts, parts[::-1]):
-                value = constant(other)
-                for way in self._sent(one, value, within) if value is not None else ():
-                    is_known = True
-                    yield way
-            if not is_known:
-                yield {}  # it may be of what all clients send
+            sides = ((one, constant(other)) for one, other in (parts, parts[::-1]))
+            known = [
+                self._sent(one, value, within) for one, value in sides if value is not None
+            ]
+            ways = chain.from_iterable(known)
+            yield next(ways, {})  # without any it may be of what all clients send
+            yield from ways
         else:
             raise Unknown(kind)
 
@@ -468,9 +468,7 @@ class Classes:
             codes.append((name, self._codes.get(index, index)))
         plain = ".".join(f"{name}[{code}]" if code != "" else name for name, code in codes)
         of_six = self.family == 6
-        if match := re.fullmatch(r"(?:relay4|option\[82\]\.option)\[(\d+)\]", plain):
-            return f"agent[{match[1]}]"
-        if match := re.fullmatch(r"relay6\[(?:0|-1)\]\.option\[(\d+)\]", plain):
+        if match := _OF_RELAY.fullmatch(plain):
             return f"agent[{match[1]}]"
         if plain == "option[82]" and not of_six:
             return _AGENT

@@ -21,6 +21,8 @@ from leaselab.inputs.kea.texts import Packet, Piece, Pieces
 
 _ASKED = {4: ("option[55]", bytes([1, 3, 6, 15, 28, 42])), 6: ("option[6]", b"\0\x17\0\x18")}
 """Options that clients ask for unless a class wants others: mask, routers, DNS and the like."""
+_MOST_SEVERAL = 1024
+"""Clients of a kind that have a kind each."""
 
 
 class Kinds:
@@ -61,10 +63,13 @@ class Kinds:
             "agent": codes_of(sent, "agent"),
             "options": codes_of(sent, "option"),
         }
+        several = 0
         if "option[61]" in asked and self.family == 4:
-            identity = self._by_client_id(packet["option[61]"], asked["option[61]"])
+            identity, whole = self._by_client_id(packet["option[61]"], asked["option[61]"])
             codes["options"][61] = identity
-            kind["clients"] = 1 if identity.startswith("hex:") else kind["clients"]
+            if identity.startswith("hex:"):
+                several = 0 if whole else min(kind["clients"], _MOST_SEVERAL)
+                kind["clients"] = 1
         if not self._flexible.differ(codes, asked, own):
             kind["clients"] = 1
         for key, every in codes.items():
@@ -73,8 +78,19 @@ class Kinds:
                 kind[key] = written(every.items())
         if own["want"] not in ("address", "options"):
             kind["want"] = own["want"]
-        self.every.append(kind)
+        numbers = range(self._issued, self._issued + several)
+        self._issued += several
+        self.every += [self._with_number(kind, number) for number in numbers] or [kind]
         return True
+
+    @staticmethod
+    def _with_number(kind: ClientKind, number: int) -> ClientKind:
+        """The client with a number of those whose identifier is no text."""
+        options = [
+            [code, f"{value}{number:06x}" if code == 61 else value]
+            for code, value in kind["options"]
+        ]
+        return {**kind, "options": options}
 
     def _identities(self, asked: Pieces, packet: Packet, clients: int) -> list[str] | None:
         """Who the clients of a kind are, and how many, where its class asks for that."""
@@ -95,10 +111,9 @@ class Kinds:
         return [value.hex(":") if field == "mac" else value.hex() for value in values]
 
     @staticmethod
-    def _by_client_id(value: bytes, pieces: Iterable[Piece]) -> str:
-        """The identifier of clients whose class tests it; that of one client is no text."""
+    def _by_client_id(value: bytes, pieces: Iterable[Piece]) -> tuple[str, bool]:
+        """The identifier of clients whose class tests it, and whether it tests all of it."""
         whole = any(isinstance(piece, tuple) and piece[2] for piece in pieces)
         if not whole and value.isascii():
-            return f"text:{value.decode()}{{client}}"
-        # Kea drops a message with a shorter one.
-        return hex_of(value if whole else value.ljust(2, b"\0"))
+            return f"text:{value.decode()}{{client}}", whole
+        return hex_of(value), whole

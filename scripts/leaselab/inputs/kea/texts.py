@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final, Literal
 
 from leaselab.inputs.client_kinds import Unknown
@@ -46,16 +47,12 @@ def sent_for(kind: str, value: bytes) -> bytes | None:
         digits = re.sub(rb"[^0-9a-fA-F]", b"", value)
         return bytes.fromhex(digits.decode()) if digits and len(digits) % 2 == 0 else None
     if kind == "addrtotext":
-        try:
+        with suppress(ValueError):
             return ipaddress.ip_address(value.decode()).packed
-        except ValueError:
-            return None
     match = re.fullmatch(r"(u?)int(8|16|32)totext", kind)
-    if match and re.fullmatch(rb"-?[0-9]{1,10}", value):
-        try:
+    with suppress(OverflowError):
+        if match and re.fullmatch(rb"-?[0-9]{1,10}", value):
             return int(value).to_bytes(int(match[2]) // 8, "big", signed=not match[1])
-        except OverflowError:
-            return None
     return None
 
 
