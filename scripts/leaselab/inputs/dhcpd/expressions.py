@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, product
+from functools import cache
+from itertools import chain, islice, product
 
 from leaselab.inputs.client_kinds import Unknown, joined
 from leaselab.inputs.dhcpd.patterns import ALTERNATIVES, samples
@@ -23,6 +24,8 @@ _WIDTHS = (8, 16, 32)
 _DATA_LAST = ("binary-to-ascii", "reverse")
 _FILLERS = 8
 """Numbers of a text that may come before those that are asked for."""
+_MOST_JOINED = 16
+"""Parts of values that are joined, of which a client is worked out."""
 _GIADDR, _CHADDR, _MAC_SIZE = 24, 28, 6
 """Where the addresses of the relay and the hardware are in a message, and the size of the last
 (bytes)."""
@@ -252,6 +255,33 @@ def sent(
     elif kind == "pick-first-value":
         for part in reversed(parts):  # a client without an identifier is one by its address
             yield from sent(part, wanted, first, is_last)
+    elif kind == "concat" and not first and is_last:
+        yield from _sent_joined(parts, wanted)
+
+
+def _sent_joined(parts: Sequence[Node], wanted: bytes) -> Sequence[Pieces]:
+    """Return as `sent` for values that are joined: each has a part of the bytes."""
+
+    @cache
+    def ways_of(number: int, start: int) -> list[Pieces]:
+        """Ways for the parts from a number on to have the bytes from a place on."""
+        one, is_last = parts[number], number == len(parts) - 1
+        if one.kind == "value":
+            end = start + len(one.data)
+            if wanted[start:end] != one.data:
+                return []
+            return ways_of(number + 1, end) if not is_last else [{}] * (end == len(wanted))
+        if is_last:
+            return list(islice(sent(one, wanted[start:]), ALTERNATIVES))
+        both = (
+            product(
+                islice(sent(one, wanted[start:end]), ALTERNATIVES), ways_of(number + 1, end)
+            )
+            for end in range(start + 1, len(wanted) + 1)
+        )
+        return list(islice(map(joined, chain.from_iterable(both)), ALTERNATIVES))
+
+    return ways_of(0, 0) if 0 < len(parts) <= _MOST_JOINED else []
 
 
 def _sent_in_part(

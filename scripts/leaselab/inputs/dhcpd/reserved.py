@@ -18,7 +18,7 @@ from leaselab.inputs.client_kinds import (
     Telling,
     divided,
 )
-from leaselab.inputs.dhcpd.classes import Classes, packet_of
+from leaselab.inputs.dhcpd.classes import Classes, is_ignored, packet_of
 from leaselab.inputs.dhcpd.places import Leased, Place, address_of, prefix_of
 from leaselab.inputs.dhcpd.rules import Client, Rules
 from leaselab.inputs.dhcpd.shares import Shares
@@ -118,7 +118,12 @@ class Hosts:
                 place, why = next(iter(self._places), None), "there is no subnet"
             ignored = self._known(identity).ignored() if identity else None
             if identity is None or (wanted and place is None):
-                why = why if identity else "no client is known to have it"
+                none = (
+                    "its client is ignored"
+                    if is_ignored(host)
+                    else "no client is known to have it"
+                )
+                why = why if identity else none
                 self._kinds.say(f"{host.spot}: {' '.join(host.words)}: {why}")
             elif ignored is not None:
                 why = ignored.said("its client is ignored")
