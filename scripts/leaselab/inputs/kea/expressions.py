@@ -31,10 +31,10 @@ from leaselab.inputs.kea.texts import (
 from leaselab.inputs.kea.vendor import field_of, vendor_class, vendor_class_field
 
 _EXCHANGE: Mapping[int, set[int]] = {
-    4: {50, 52, 53, 54, 80, 82, 118, 255},
-    6: {2, 4, 8, 9, 13, 14},
+    4: {50, 52, 53, 54, 80, 82, 118, 146, 212, 255},
+    6: {2, 4, 5, 8, 9, 13, 14, 26, 44, 47, 48, 74},
 }
-"""Options that are not a client's to choose: its exchange or its relay has them."""
+"""Options that are not a client's to choose: its exchange, its relay or servers have them."""
 _DEEPEST = 32
 """Classes that ask for each other, one for the next, of which a client is worked out."""
 _ALTERNATIVES = 32
@@ -65,7 +65,9 @@ _TEXTS: Mapping[int, set[int]] = {
 _TEXTS_OF_RELAYS = {6}
 _OWN_CODES = 224
 """First code of DHCPv4 that a site may give a type of its own (RFC 3942)."""
-_OF_RELAY = re.compile(r"(?:relay4|option\[82\]\.option|relay6\[(?:0|-1)\]\.option)\[(\d+)\]")
+_OF_RELAY = re.compile(
+    r"(?:relay4|option\[82\]\.option|relay6\[(?:0|-1)\]\.option(?!\[9\]))\[(\d+)\]"
+)
 _AGENT, _CIRCUIT = "agent", "agent[1]"
 """Option 82 of DHCPv4, and the part of it that clients have where it only has to be there."""
 _VENDOR_CLASS = "VENDOR_CLASS_"

@@ -11,20 +11,27 @@ from leaselab.inputs.kea.texts import ANY, Packet, Pieces, Placed
 from leaselab.inputs.kea.vendor import ANYBODY, with_vendor_options
 
 _ENTERPRISE = ANYBODY.to_bytes(4, "big")
+_NAME = b"\x0eleaselab-value\0"
+"""A name as DNS has them, of 16 bytes: options of names and of addresses of IPv6 take it."""
 _THERE: Mapping[int, Mapping[int, bytes]] = {
     4: {
+        **dict.fromkeys((88, 137, 141, 213), _NAME),
         55: bytes([1, 3, 6, 15, 28, 42]),
+        79: b"\0leaselab",
         81: b"\0\0\0leaselab",
         119: b"\x08leaselab\0",
         124: _ENTERPRISE + b"\x08leaselab",
         125: _ENTERPRISE + b"\0",
     },
     6: {
+        **dict.fromkeys((12, 21, 22, 23, 24, 27, 28, 29, 30, 31, 33, 34, 40, 51, 52), _NAME),
+        **dict.fromkeys((57, 58, 64, 65, 80, 88, 143), _NAME),
         6: b"\0\x17\0\x18",
         15: b"\0\x08leaselab",
         16: _ENTERPRISE + b"\0\x08leaselab",
         17: _ENTERPRISE,
         39: b"\0\x08leaselab\0",
+        60: b"\0\x08leaselab",
     },
 }
 """Values of options that have to be there, where Kea drops a message with one out of form."""
@@ -35,6 +42,8 @@ _LENGTHS: Mapping[int, Mapping[int, tuple[int, int]]] = {
 """Options with data of a length that is before them: its place and size."""
 _NUMBERS: Mapping[int, Mapping[int, int]] = {4: {57: 2, 93: 2, 94: 3}, 6: {61: 2, 62: 3}}
 """Options of numbers: the bytes of each. Kea drops a message where one lacks some."""
+_LEAST: Mapping[int, Mapping[str, int]] = {4: {"option[61]": 2}, 6: {"agent[37]": 4}}
+"""Bytes that a field has at least; Kea drops a message where it has fewer."""
 LLT = b"\0\1\0\1\x2c\0\0\0\2\0\0\0\0\0"
 """A DUID of link layer and time (RFC 8415, 11.2)."""
 
@@ -60,6 +69,8 @@ def packet_of(asked: Pieces, place: Packet, family: int) -> Packet:
                 packet[field] = _with_length(field, packet[field], pieces, *place_and_size)
             if size := _NUMBERS[family].get(code_of(field)):
                 packet[field] = _of_numbers(field, packet[field], pieces, size)
+            if len(packet[field]) < (least := _LEAST[family].get(field, 0)):
+                packet[field] = _of_numbers(field, packet[field], pieces, least)
     for field in (*ASKED_FOR["both"], *HEAD4):
         if packet.get(field) != place.get(field):
             raise Unknown(field)

@@ -103,6 +103,8 @@ class Place:
         ]
         if {family} != {one.version for one in (self.prefix, *self.relays)}:
             raise refused(match)
+        # Kea looks for no subnet by such an address of a relay of DHCPv6.
+        self.relays = [one for one in self.relays if family == 4 or not one.is_link_local]
         # Kea takes it literally, digits of `0x...` and quotes too.
         named = (level.value.get("interface-id", "") for level in levels)
         self.interface_id = str(next(filter(None, named), "")).encode()
