@@ -100,8 +100,9 @@ class Range:
         if not all(end in self.prefix for end in ends):
             raise ValueError("a range beyond its subnet")
         low, high = self.ends = sorted(map(int, (ends[0], ends[-1])))
-        self.size = high - low + 1 if len(ends) > 1 else 0
-        self.is_static = "static" in words
+        self.is_static = "static" in words or (self.family == 6 and "deprecated" in words)
+        has_none = self.family == 6 and (self.is_static or "ra-stateless" in words)
+        self.size = high - low + 1 if len(ends) > 1 and not has_none else 0
 
     def _prefix(self, ends: Sequence[Address]) -> Prefix:
         """Its subnet: by its mask, or as dnsmasq guesses that of a relay's clients."""
