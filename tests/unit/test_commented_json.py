@@ -94,11 +94,15 @@ def test_values_are_those_of_kea_at_the_top_too(folder, text, value):
 
 
 def test_the_values_of_members_and_elements_know_their_places(folder):
-    top = read(folder, '{ "a": 1, /* \n */\n  "b": [\n 5,\n  {"c": 6}], "a":\n 7}').top
-    assert top["a"] == 7, "the last of two members of one name"
+    top = read(folder, '{ /* \n */\n  "b": [\n 5,\n  {"c": 6}], "a":\n 7}').top
     spots = [top.spots["a"], top.spots["b"], *top["b"].spots, top["b"][1].spots["c"]]
     places = [(spot.line, spot.column) for spot in spots]
     assert places == [(6, 2), (3, 8), (4, 2), (5, 3), (5, 9)]
+
+
+def test_of_two_members_of_a_users_own_object_the_last_counts(folder):
+    top = read(folder, '{"user-context": {"a": 1, "b": {"c": 2, "c": 3}, "a": 4}}').top
+    assert top == {"user-context": {"a": 4, "b": {"c": 3}}}
 
 
 @pytest.mark.parametrize(
@@ -109,6 +113,7 @@ def test_the_values_of_members_and_elements_know_their_places(folder):
         ("Dhcp4:\n  loggers: []\n", [":1:1", "found a word", "wanted an object"]),
         ('{"a": "hunter" "hunter"}', [":1:16", "found a string", "wanted a comma or }"]),
         ('{"hunter"\n 1}', [":2:2", "found a number", "wanted a colon"]),
+        ('{"a": 1,\n "a": 2}', [":2:2", "found a,", "the first is at", ":1:7"]),
         ('{"a":\n  hunter}', [":2:3", "found a word", "wanted a value"]),
         ('{"a": TRUE}', [":1:7", "found a word"]),
         ('{,"a": 1}', [":1:2", "found ','", "wanted a value or }"]),

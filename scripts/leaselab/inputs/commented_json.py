@@ -29,6 +29,8 @@ _KINDS = {
     "end": "the end of the file",
     "unread": "an included file that cannot be read",
 }
+_ANY = frozenset({"user-context", "parameters"})
+"""Members whose objects may have any members, of two of one name the last: as Kea has them."""
 _DEEPEST = 100
 """Levels of objects and lists; a configuration has about ten."""
 _MOST = 2_000_000
@@ -73,9 +75,9 @@ def read_commented_json(path: Path, places: Places = in_place) -> Document:
     """Read a file whose content is one JSON value; ``-`` is standard input.
 
     Comments begin with ``#`` or ``//`` or stand in ``/* */``; any number of commas may follow
-    a member or element; of two members of one name the last counts.  Included files are looked
-    for by `places`.  Only plain files are read, 64 MiB in all.  Raises a usage
-    error with line and column for a file that cannot be read or is no such JSON.
+    a member or element.  Included files are looked for by `places`.  Only plain files are read,
+    64 MiB in all.  Raises a usage error with line and column for a file that cannot be read or
+    is no such JSON, and for a member that comes twice, as Kea does.
     """
     return _Parser(Tokens(path, places)).document()
 
@@ -105,6 +107,7 @@ class _Parser:
     def __init__(self, tokens: Tokens) -> None:
         self._unread, self._tokens = tokens.unread, iter(tokens)
         self._left = _MOST
+        self._any = 0
         self._advance()
 
     def document(self) -> Document:
@@ -132,6 +135,13 @@ class _Parser:
             if self._kind != "string":
                 raise self._unexpected('the name of a member in ", or }')
             name = sys.intern(self._string())  # there are few, each many times
+            if name in read.spots and not self._any:
+                raise usage_error(
+                    "a member that comes twice in its object",
+                    where=str(self._spot()),
+                    found=name,
+                    wanted=f"each once; the first is at {read.spots[name]}",
+                )
             self._advance()
             if self._kind != ":":
                 raise self._unexpected("a colon")
@@ -141,7 +151,9 @@ class _Parser:
                 self._advance()
             else:
                 read.spots[name] = self._spot()
+                self._any += name in _ANY
                 read[name] = self._value(depth)
+                self._any -= name in _ANY
             self._after_one("}")
         return read
 
