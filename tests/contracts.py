@@ -8,6 +8,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+import pytest
 
 ROLES = Path(__file__).parents[1] / "roles"
 
@@ -22,3 +25,14 @@ def contract_module(role: str, name: str) -> Iterator[ModuleType]:
     finally:
         for folder in folders:
             sys.path.remove(folder)
+
+
+def contract_fixture(role: str, name: str) -> Any:
+    """A fixture that is such a module."""
+
+    @pytest.fixture(scope="module")
+    def module() -> Iterator[ModuleType]:
+        with contract_module(role, name) as result:
+            yield result
+
+    return module

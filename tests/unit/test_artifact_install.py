@@ -11,9 +11,6 @@ import yaml
 from tests.role_modules import ROLES, load
 from tests.waiting import HANGS_S
 
-ROLE = ROLES / "artifact"
-
-
 MODULE = load("artifact", "artifact_install")
 LIMITS = (1000, 20)
 """Bytes and files."""
@@ -26,14 +23,13 @@ class Host:
         self.prefix = folder / "opt" / "some"
         self.src = folder / "artifact.tar.gz"
         self.members = []
-        self.add("")
-        self.add("sbin")
+        for name in ("", "sbin"):
+            self.add(name)
         self.add("sbin/some", "a program", mode=0o755)
 
     def add(self, name, content=None, **changes):
         """Add a member below the prefix; a folder where it has no content."""
-        whole = f"{self.prefix}/{name}".strip("/")
-        self.put(whole, content, **changes)
+        self.put(f"{self.prefix}/{name}".strip("/"), content, **changes)
 
     def put(self, name, content=None, **changes):
         member = tarfile.TarInfo(name)
@@ -92,20 +88,23 @@ def test_builds_lie_side_by_side_until_no_variant_has_them(host, tmp_path):
     """Files without a record are left."""
     host.install()
     variants = tmp_path / "variants"
-    used, unused = (host.prefix.with_name(name) for name in ("used", "unused"))
-    for folder in (used, unused, variants / "v4", variants / "v6"):
-        folder.mkdir(parents=True)
-    (variants / "v4/server.json").write_text('{"build": "used"}', encoding="utf-8")
-    (variants / "v6/server.json").write_text('{"build": null}', encoding="utf-8")
-    assert MODULE.unused(host.prefix, variants) == [unused]
+    for name in ("used", "unused"):
+        host.prefix.with_name(name).mkdir()
+    for name, build in (("v4", '"used"'), ("v6", "null")):
+        (variants / name).mkdir(parents=True)
+        (variants / name / "server.json").write_text(f'{{"build": {build}}}', encoding="utf-8")
+    assert MODULE.unused(host.prefix, variants) == [host.prefix.with_name("unused")]
     (variants / "v6/server.json").write_text("{", encoding="utf-8")
     assert MODULE.unused(host.prefix, variants) == []
 
 
-def test_another_file_than_was_built_is_not_unpacked(host):
-    """Not even read: its contents belong to another user."""
+def test_another_file_than_was_built_or_no_archive_is_not_unpacked(host):
+    """Another is not even read: its contents belong to another user."""
     reason, digest = host.install(sha256="a" * 64)
     assert f"is not the artifact that was built (found sha256 {digest}, wanted aaaa" in reason
+    host.src.write_bytes(b"not a tar")
+    sha256 = hashlib.sha256(b"not a tar").hexdigest()
+    assert "is no archive" in MODULE.install(host.src, sha256, host.prefix, *LIMITS)
     assert not host.prefix.exists()
 
 
@@ -125,10 +124,9 @@ HOSTILE = {
     "hard-link": lambda host: host.add("x", type=tarfile.LNKTYPE, linkname="etc/shadow"),
     "link-out": lambda host: host.link("x", "../../etc"),
     "absolute-link-out": lambda host: host.link("x", "/etc/shadow"),
-    "link-by-a-link": lambda host: (
-        host.link("sbin/up", ".."),
-        host.link("b", "sbin/up/../../etc"),
-    ),
+    "link-by-a-link": lambda host: [
+        host.link(*link) for link in (("sbin/up", ".."), ("b", "sbin/up/../../etc"))
+    ],
     "below-a-link": lambda host: (host.link("a", "sbin"), host.add("a/x", "x")),
     "large": lambda host: host.add("x", "x" * 1001),
     "large-together": lambda host: [host.add(name, "x" * 600) for name in "ab"],
@@ -150,12 +148,6 @@ def test_an_artifact_with_more_than_its_folder_is_not_unpacked(host, hostile):
     assert not host.prefix.exists()
 
 
-def test_what_is_no_archive_is_refused(host):
-    host.src.write_bytes(b"not a tar")
-    sha256 = hashlib.sha256(b"not a tar").hexdigest()
-    assert "is no archive" in MODULE.install(host.src, sha256, host.prefix, *LIMITS)
-
-
 @pytest.mark.parametrize(
     ("program", "status", "output", "errors"),
     [
@@ -170,17 +162,13 @@ def test_what_is_no_archive_is_refused(host):
 def test_a_program_that_is_asked_for_its_version_cannot_hold_up_its_host(
     tmp_path, program, status, output, errors
 ):
-    roles_own = yaml.safe_load((ROLE / "vars/main.yml").read_text(encoding="utf-8"))
+    roles_own = yaml.safe_load((ROLES / "artifact/vars/main.yml").read_text(encoding="utf-8"))
     script = roles_own["artifact_version_script"].replace(" 30 ", " 1 ")
     path = tmp_path / "program"
     path.write_text(f"#!/bin/sh\n{program}\n", encoding="utf-8")
     path.chmod(0o755)
-    done = subprocess.run(
-        ["sh", "-c", script, "sh", path, "-v"],
-        capture_output=True,
-        timeout=HANGS_S,
-        check=False,
-    )
+    argv = ["sh", "-c", script, "sh", path, "-v"]
+    done = subprocess.run(argv, capture_output=True, timeout=HANGS_S, check=False)
     if status is None:
         assert done.returncode not in (0, 124)
         assert len(done.stdout) <= 128 * 1024

@@ -3,14 +3,9 @@
 import ssl
 
 import pytest
-from tests.contracts import contract_module
+from tests.contracts import contract_fixture
 
-
-@pytest.fixture(scope="module")
-def certificate():
-    """The module, found where the contract finds it."""
-    with contract_module("contract", "leaselab_contract.certificate") as certificate:
-        yield certificate
+certificate = contract_fixture("contract", "leaselab_contract.certificate")
 
 
 def test_key_and_certificate_belong_together_and_are_made_for_each_start(certificate, tmp_path):
@@ -24,15 +19,10 @@ def test_key_and_certificate_belong_together_and_are_made_for_each_start(certifi
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("path", ["tls.pem", None])
-def test_only_a_server_that_is_asked_over_tls_needs_openssl(
-    certificate, monkeypatch, tmp_path, path
-):
+def test_only_a_server_that_is_asked_over_tls_needs_openssl(certificate, monkeypatch, tmp_path):
     """A host that lacks it is to blame."""
     monkeypatch.setitem(certificate.program.ENVIRONMENT, "PATH", "/nowhere")
-    if path is None:
-        certificate.make({})
-        certificate.make({"tls_file": None})
-        return
+    for settings in ({}, {"tls_file": None}):
+        certificate.make(settings)
     with pytest.raises(certificate.LabError, match="openssl is missing"):
-        certificate.make({"tls_file": str(tmp_path / path)})
+        certificate.make({"tls_file": str(tmp_path / "tls.pem")})

@@ -19,14 +19,12 @@ def install(tmp_path, monkeypatch):
     return run
 
 
-def test_what_is_there_already_is_left_alone(install, tmp_path):
+def test_what_is_there_already_is_left_alone_and_all_in_check_mode(install, tmp_path):
     wanted = {"server": "#!/bin/sh\n"}, {"parts/__init__.py": "", "server.json": "{}\n"}
-    first = install(*wanted)
-    assert first == {
-        "changed": True,
-        "written": ["parts/__init__.py", "server", "server.json"],
-        "removed": [],
-    }
+    assert install(*wanted, check_mode=True)["changed"]
+    assert list(tmp_path.iterdir()) == []
+    written = ["parts/__init__.py", "server", "server.json"]
+    assert install(*wanted) == {"changed": True, "written": written, "removed": []}
     assert (tmp_path / "server").stat().st_mode & 0o777 == 0o755
     assert (tmp_path / "server.json").stat().st_mode & 0o777 == 0o644
     assert install(*wanted) == {"changed": False, "written": [], "removed": []}
@@ -41,11 +39,6 @@ def test_a_module_that_is_not_there_any_more_is_removed_and_nothing_else(install
     assert said["removed"] == ["parts/old.py"]
     assert (tmp_path / "other.json").exists()
     assert (tmp_path / "database.py").exists()
-
-
-def test_in_check_mode_nothing_is_touched(install, tmp_path):
-    assert install({"server": "x"}, {"parts/a.py": ""}, check_mode=True)["changed"]
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_settings_are_written_as_json_and_packages_by_their_names(tmp_path):

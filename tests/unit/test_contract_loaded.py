@@ -7,14 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.contracts import contract_module
+from tests.contracts import contract_fixture
 
-
-@pytest.fixture(scope="module")
-def loaded():
-    """The module, found where the contracts find it."""
-    with contract_module("contract", "leaselab_contract.loaded") as loaded:
-        yield loaded
+loaded = contract_fixture("contract", "leaselab_contract.loaded")
 
 
 @pytest.fixture
@@ -30,12 +25,18 @@ def started(tmp_path):
         child.kill()
 
 
-def test_libraries_are_identified_by_their_hashes(loaded, started):
+def test_libraries_are_identified_by_their_hashes_and_a_replaced_program_refused(
+    loaded, started
+):
     program, pid = started
     libraries = loaded.identity(pid)["libraries_sha256"]
     (libc,) = (path for path in libraries if "/libc.so" in path)
     assert libraries[libc] == hashlib.sha256(Path(libc).read_bytes()).hexdigest()
     assert str(program) not in libraries
+    program.unlink()
+    with pytest.raises(Exception, match="kea-dhcp4 was replaced while") as caught:
+        loaded.identity(pid)
+    assert caught.value.status == 4
 
 
 COMPILES = """
@@ -58,11 +59,3 @@ def test_code_that_is_in_no_file_has_no_hash(loaded):
         child.stdin.close()
     assert paths
     assert not [path for path in paths if path.startswith("/memfd:")]
-
-
-def test_a_program_that_is_replaced_as_it_starts_is_refused(loaded, started):
-    program, pid = started
-    program.unlink()
-    with pytest.raises(Exception, match="kea-dhcp4 was replaced while") as caught:
-        loaded.identity(pid)
-    assert caught.value.status == 4

@@ -3,23 +3,14 @@
 import io
 import json
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
-from tests.contracts import contract_module
-from tests.server_kinds import KINDS, deployed
+from tests.contracts import contract_fixture
+
+operations = contract_fixture("contract", "leaselab_contract.operations")
 
 
-@pytest.fixture(scope="module")
-def operations():
-    with contract_module("contract", "leaselab_contract.operations") as module:
-        yield module
-
-
-@pytest.fixture(scope="module")
-def changed():
-    with contract_module("contract", "leaselab_contract.changed") as module:
-        yield module
+changed = contract_fixture("contract", "leaselab_contract.changed")
 
 
 def server_of(operations, *steps):
@@ -92,31 +83,16 @@ def test_a_name_that_is_none_ends_the_verb(operations, monkeypatch, capsys):
 
 
 def test_files_are_changed_for_a_while_only(changed, tmp_path):
-    file = tmp_path / "a.zone"
+    file, new = tmp_path / "a.zone", tmp_path / "b"
     file.write_text("one\n")
     file.chmod(0o640)
-    with suppress(KeyError), changed.appended(file, "two\n"):
-        assert file.read_text() == "one\ntwo\n"
-        raise KeyError
-    with suppress(KeyError), changed.replaced(file, "three\n"):
-        assert (file.read_text(), file.stat().st_mode & 0o777) == ("three\n", 0o640)
-        raise KeyError
-    with suppress(KeyError), changed.beside(tmp_path / "b", "four\n"):
-        assert (tmp_path / "b").read_text() == "four\n"
-        raise KeyError
-    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [
-        ("a.zone", "one\n")
-    ]
-
-
-def test_a_pause_stops_the_server_and_lets_it_go_on(tmp_path, monkeypatch, capsys):
-    with deployed(KINDS["nsd"], tmp_path, monkeypatch) as variant:
-        pid = variant.server().start()["pid"]
-        monkeypatch.setattr("sys.stdin", io.StringIO("pause-100ms\n"))
-        variant.server().operate()
-        known, answer = map(json.loads, capsys.readouterr().out.splitlines())
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
-    assert {"pause-100ms", "pause-1s", "pause-5s"} <= known["operations"].keys()
-    assert answer["begun"] <= answer["effect"] < answer["ended"]
-    assert answer["ended"] - answer["begun"] >= 0.1
-    assert state != "T"
+    for change, path, there in (
+        (changed.appended(file, "two\n"), file, "one\ntwo\n"),
+        (changed.replaced(file, "three\n"), file, "three\n"),
+        (changed.beside(new, "four\n"), new, "four\n"),
+    ):
+        with suppress(KeyError), change:
+            assert path.read_text() == there
+            assert file.stat().st_mode & 0o777 == 0o640
+            raise KeyError
+    assert [(path, path.read_text()) for path in tmp_path.iterdir()] == [(file, "one\n")]

@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.contracts import contract_module
+from tests.contracts import ROLES, contract_fixture, contract_module
+from tests.waiting import until
 
-LIBRARY = Path(__file__).parents[2] / "roles" / "contract" / "files"
 PROGRAM = """
 import sys
 sys.path.insert(0, {library!r})
@@ -34,14 +34,7 @@ verbs.serve(__file__, {{verb.__name__: verb for verb in (good, bad, beneath, mis
 """
 
 
-@pytest.fixture(scope="module")
-def process():
-    """The module that handles processes, found where the contracts find it."""
-    sys.path.insert(0, str(LIBRARY))
-    from leaselab_contract import process  # noqa: PLC0415  # installed beside the contracts
-
-    yield process
-    sys.path.remove(str(LIBRARY))
+process = contract_fixture("contract", "leaselab_contract.process")
 
 
 @pytest.fixture
@@ -57,8 +50,6 @@ def make(process, tmp_path):
             "log_files": [str(tmp_path / "log")],
             "error_words": [" FATAL ", " ERROR "],
             "noise_words": ["Aborting"],
-            "user": None,
-            "stop_signal": "SIGTERM",
             **fields,
         }
         made.append(entry)
@@ -69,14 +60,17 @@ def make(process, tmp_path):
         process.end(item, 1.0)
 
 
-def test_a_process_is_known_again_by_its_arguments_until_it_ends(process, make):
-    daemon = make("sleep 60; true")
+def never():
+    raise OSError("not yet")
+
+
+def test_a_process_is_known_again_by_its_arguments_until_it_ends(process, make, tmp_path):
+    """The folder of its pid file, which a reboot has removed, is made again."""
+    daemon = make("sleep 60; true", pid_file=str(tmp_path / "run" / "kea" / "pid"))
     assert process.running_pid(daemon) is None
     child = process.launch(daemon)
-    known = process.wait_until(
-        lambda: int(process.running_pid(daemon) or "no"), child, daemon, 60.0
-    )
-    assert known == child.pid
+    assert until(lambda: process.running_pid(daemon), bool) == child.pid
+    assert (tmp_path / "run" / "kea").stat().st_mode & 0o777 == 0o750
     assert process.running_pid({**daemon, "argv": ["/bin/sh", "-c", "another"]}) is None
     assert process.end(daemon)
     assert process.running_pid(daemon) is None
@@ -87,84 +81,55 @@ def test_the_cpu_time_of_a_process_is_that_of_all_below_it(process, make):
     """PostgreSQL's way: one of a session of its own, whose parent only waits."""
     daemon = make("setsid sh -c 'while :; do :; done' & wait")
     child = process.launch(daemon)
-    process.wait_until(
-        lambda: int(process.tree_cpu_s(child.pid) > 0.2 or "no"), child, daemon, 60.0
-    )
-    assert process.tree_cpu_s(child.pid) > 0.2
+    until(lambda: process.tree_cpu_s(child.pid), lambda spent_s: spent_s > 0.2)
     subprocess.run(["pkill", "-KILL", "-P", str(child.pid)], check=True)
     assert child.wait(60.0) == 0
 
 
-def written(process, daemon, child):
+def written(daemon):
     """Wait until it has written something."""
-    process.wait_until(
-        lambda: int(Path(daemon["output_file"]).stat().st_size or "no"), child, daemon, 60.0
-    )
+    until(Path(daemon["output_file"]).stat, lambda stat: stat.st_size)
 
 
 def test_one_that_does_not_obey_is_ended_by_force(process, make):
     daemon = make("trap '' TERM; echo deaf; while :; do sleep 0.1; done")
     child = process.launch(daemon)
-    written(process, daemon, child)
+    written(daemon)
     began = time.monotonic()
     assert process.end(daemon, 0.3)
     assert time.monotonic() - began >= 0.3, "it obeyed"
     assert not process.alive(child.pid)
 
 
-def test_one_that_ends_before_it_is_ready_gives_its_last_error(process, make, tmp_path):
-    daemon = make("sleep 0.2; exit 1")
-    child = process.launch(daemon)
-    (tmp_path / "log").write_text("1 ERROR no disk\n2 INFO goodbye\n")
-
-    def never():
-        raise OSError("not yet")
-
-    with pytest.raises(Exception, match=r"^1 ERROR no disk$"):
-        process.wait_until(never, child, daemon, 60.0)
-
-
 def test_one_that_is_never_ready_is_ended_and_says_so(process, make):
     daemon = make("echo starting; sleep 60; true")
     child = process.launch(daemon)
-    written(process, daemon, child)
-
-    def never():
-        raise OSError("not yet")
-
+    written(daemon)
     with pytest.raises(Exception, match="no answer within 0 s: not yet; last words: starting"):
         process.wait_until(never, child, daemon, 0.3)
     assert process.running_pid(daemon) is None
 
 
-def run(tmp_path, *arguments):
-    path = tmp_path / "server"
-    path.write_text(PROGRAM.format(library=str(LIBRARY)))
-    (tmp_path / "server.json").write_text('{"family": 4}')
-    return subprocess.run(
-        [sys.executable, path, *arguments], capture_output=True, text=True, check=False
-    )
-
-
-def test_a_verb_prints_one_object_and_reads_its_settings(tmp_path):
-    done = run(tmp_path, "good")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout) == {"settings": {"family": 4}}
-
-
 @pytest.mark.parametrize(
-    ("arguments", "status", "line"),
+    ("arguments", "status", "output", "line"),
     [
-        (["bad"], 1, "it is broken"),
-        (["beneath"], 4, "the disk is full"),
-        (["missing"], 1, "'nothing'"),
-        (["nosuch"], 1, "usage: server good|bad|beneath|missing"),
-        ([], 1, "usage: server good|bad|beneath|missing"),
+        (["good"], 0, {"settings": {"family": 4}}, ""),
+        (["bad"], 1, None, "it is broken\n"),
+        (["beneath"], 4, None, "the disk is full\n"),
+        (["missing"], 1, None, "'nothing'\n"),
+        *((no, 1, None, "usage: server good|bad|beneath|missing\n") for no in (["nosuch"], [])),
     ],
 )
-def test_a_failure_is_one_line_and_says_whose_it_is(tmp_path, arguments, status, line):
-    done = run(tmp_path, *arguments)
-    assert (done.returncode, done.stdout, done.stderr) == (status, "", f"{line}\n")
+def test_a_verb_prints_one_object_or_a_line_that_says_whose_the_fault_is(
+    tmp_path, arguments, status, output, line
+):
+    path = tmp_path / "server"
+    path.write_text(PROGRAM.format(library=str(ROLES / "contract/files")))
+    (tmp_path / "server.json").write_text('{"family": 4}')
+    argv = [sys.executable, path, *arguments]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (status, line)
+    assert json.loads(done.stdout or "null") == output
 
 
 @pytest.mark.parametrize(
@@ -185,25 +150,6 @@ def test_the_reason_is_the_last_of_the_worst_errors_that_say_something(
     assert process.last_reason(daemon) == reason
 
 
-def test_a_folder_that_a_reboot_removed_is_made_again(process, make, tmp_path):
-    daemon = make("sleep 60; true", pid_file=str(tmp_path / "run" / "kea" / "pid"))
-    child = process.launch(daemon)
-    process.wait_until(lambda: int(process.running_pid(daemon) or "no"), child, daemon, 60.0)
-    assert (tmp_path / "run" / "kea").stat().st_mode & 0o777 == 0o750
-
-
-def test_one_whose_pid_cannot_be_written_is_not_left_running(process, make, tmp_path):
-    (tmp_path / "pid").mkdir()
-    daemon = make(f"echo $$ > {tmp_path}/own; exec sleep 60", pid_file=str(tmp_path / "pid"))
-    with pytest.raises(Exception, match="Is a directory") as caught:
-        process.launch(daemon)
-    assert caught.value.status == 4
-    (tmp_path / "pid").rmdir()
-    time.sleep(0.3)
-    own = tmp_path / "own"
-    assert not own.exists() or not process.alive(int(own.read_text() or 0))
-
-
 def test_a_folder_of_another_user_is_its_own_again_at_each_start(process, make, tmp_path):
     """As tmpfiles.d gives /etc/kea to the user of the packaged unit at each boot."""
     folder = tmp_path / "run" / "kea"
@@ -221,27 +167,18 @@ def test_a_folder_of_another_user_is_its_own_again_at_each_start(process, make, 
         {"argv": ["/nowhere/kea-dhcp4"]},
         {"user": "nobody-has-this-name"},
         {"folders": {"/proc/leaselab": {"user": None, "mode": "0755"}}},
+        {"pid_file": "/proc/self/kea.pid"},
     ],
+    ids=lambda fields: next(iter(fields)),
 )
-def test_what_the_host_lacks_is_not_the_servers_fault(process, make, fields):
+def test_what_the_host_lacks_is_not_the_servers_fault_and_leaves_nothing_running(
+    process, make, tmp_path, fields
+):
+    script = f"sleep 60; echo {tmp_path}"
     with pytest.raises(Exception, match="cannot be started on this host") as caught:
-        process.launch(make("true", **fields))
+        process.launch(make(script, **fields))
     assert caught.value.status == 4
-
-
-def test_what_was_started_is_ended_where_the_rest_of_a_start_fails(process, make):
-    daemon = make("sleep 60; true")
-
-    def start():
-        with process.undone_by(lambda: process.end(daemon)):
-            child = process.launch(daemon)
-            pids.append(child.pid)
-            raise LookupError("its answer lacks a field")
-
-    pids = []
-    with pytest.raises(LookupError, match="lacks a field"):
-        start()
-    assert not process.alive(pids[0])
+    assert subprocess.run(["pgrep", "-f", script], check=False).returncode == 1
 
 
 DENIED = (
@@ -249,6 +186,7 @@ DENIED = (
     'name="/run/kea/logger_lockfile" pid={} comm="kea-dhcp4" requested_mask="wrc" '
     'denied_mask="wrc" fsuid=0 ouid=0\n'
 )
+OPEN = "open of /run/kea/logger_lockfile (wrc) by profile kea-dhcp4"
 CAPABLE = (
     'type=AVC msg=audit(1.2:4): apparmor="DENIED" operation="capable" profile="kea-dhcp4" '
     'pid={} comm="kea-dhcp4" capability=2  capname="dac_read_search"\n'
@@ -271,14 +209,13 @@ def confined(process, make, tmp_path, monkeypatch):
         real = process.Denials
         monkeypatch.setattr(process, "Denials", lambda: real(audit))
 
-        def never():
-            raise OSError("not yet")
-
         def failure(log, record, words="it failed", other=0):
-            daemon = make(f"sleep 0.3; echo {words}; exit 1")
+            go = tmp_path / "go"
+            daemon = make(f"until [ -e {go} ]; do sleep 0.05; done; echo {words}; exit 1")
             child = process.launch(daemon)
             with (tmp_path / log).open("a", encoding="utf-8") as file:
                 file.write(record.format(child.pid + other))
+            go.touch()
             with pytest.raises(Exception, match=words) as caught:
                 process.wait_until(never, child, daemon, 60.0)
             return caught.value
@@ -287,28 +224,26 @@ def confined(process, make, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("log", "record", "words"),
+    ("log", "record", "how", "said"),
     [
-        ("journal", DENIED, "open of /run/kea/logger_lockfile (wrc) by profile kea-dhcp4"),
-        ("audit.log", CAPABLE, "capable of dac_read_search by profile kea-dhcp4"),
+        ("journal", DENIED, {}, OPEN),
+        ("audit.log", CAPABLE, {}, "capable of dac_read_search by profile kea-dhcp4"),
+        (
+            *("journal", "", {"words": "lock file: Permission denied"}),
+            "what it names, by profile kea-dhcp4",
+        ),
+        ("journal", DENIED, {"other": 1}, ""),
     ],
+    ids=["journal", "audit", "no log reports", "of before or of another process"],
 )
-def test_what_apparmor_denies_is_not_the_servers_fault(confined, log, record, words):
-    error = confined(log, record)
-    assert error.status == 4
-    assert str(error).startswith(f"AppArmor denies it {words}; deploy again")
-    assert str(error).endswith("; it failed")
-
-
-def test_a_confined_server_that_is_refused_something_counts_where_no_log_reports(confined):
-    error = confined("journal", "", "lock file: Permission denied")
-    assert error.status == 4
-    assert str(error).startswith("AppArmor denies it what it names, by profile kea-dhcp4;")
-
-
-def test_a_denial_of_before_or_of_another_process_excuses_nothing(confined):
-    error = confined("journal", DENIED, other=1)
-    assert (error.status, str(error)) == (1, "it failed")
+def test_what_apparmor_denies_is_not_the_servers_fault(confined, log, record, how, said):
+    error, words = confined(log, record, **how), how.get("words", "it failed")
+    if said:
+        assert error.status == 4
+        assert str(error).startswith(f"AppArmor denies it {said}; deploy again")
+        assert str(error).endswith(f"; {words}")
+    else:
+        assert (error.status, str(error)) == (1, words)
 
 
 def test_a_process_that_a_shutdown_ends_is_not_to_blame(process, make, tmp_path, monkeypatch):
@@ -316,10 +251,6 @@ def test_a_process_that_a_shutdown_ends_is_not_to_blame(process, make, tmp_path,
     (tmp_path / "systemctl").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     daemon = make("exit 1")
-
-    def never():
-        raise OSError("not yet")
-
     with pytest.raises(Exception, match="the host shuts down") as caught:
         process.wait_until(never, process.launch(daemon), daemon, 60.0)
     assert caught.value.status == 4

@@ -1,5 +1,6 @@
-"""The server contract's program: variants side by side, of a kind of server that only waits."""
+"""The server contract's program: variants side by side, of a kind that only waits."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -7,10 +8,12 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from tests.contracts import ROLES, contract_module
+from tests.waiting import until
 
 KIND = """
 from leaselab_contract import server
@@ -36,8 +39,7 @@ class Host:
     """A host with the contract's program."""
 
     def __init__(self, folder):
-        self.root = folder / "leaselab"
-        self.files = folder / "files"
+        self.root, self.files = folder / "leaselab", folder / "files"
         self.files.mkdir()
         shutil.copytree(ROLES / "contract/files", self.root)
         for kind in ("waiting", "sleeping"):
@@ -48,42 +50,33 @@ class Host:
 
     def deploy(self, variant, address="198.18.0.10", **changes):
         """Lay a variant there that has a file and a pid file of its own elsewhere."""
-        own = self.files / f"leaselab-{variant}_"
-        settings = {
-            "kind": "waiting",
-            "address": address,
-            "capabilities": ["two-addresses"],
-            "files": [f"{own}*"],
-            "process": {
-                "argv": ["sleep", str(1000 + len(list(self.root.glob("variants/*"))))],
-                "pid_file": f"{own}pid",
-                "output_file": f"{own}out",
-                "log_files": [],
-                "user": None,
-                "stop_signal": "SIGTERM",
-            },
-            **changes,
-        }
-        folder = self.root / "variants" / variant
-        folder.mkdir(parents=True)
-        (folder / "server.json").write_text(json.dumps(settings), encoding="utf-8")
+        own, number = (
+            self.files / f"leaselab-{variant}_",
+            len(list(self.root.glob("variants/*"))),
+        )
+        process = {"argv": ["sleep", str(1000 + number)], "log_files": []}
+        process |= {"pid_file": f"{own}pid", "output_file": f"{own}out"}
+        known = {"kind": "waiting", "address": address, "capabilities": ["two-addresses"]}
+        settings = {**known, "files": [f"{own}*"], "process": process, **changes}
+        (self.root / "variants" / variant).mkdir(parents=True)
+        self._write(variant, settings)
         Path(f"{own}leases").touch()
+
+    def _write(self, variant, settings):
+        path = self.root / "variants" / variant / "server.json"
+        path.write_text(json.dumps(settings), encoding="utf-8")
 
     def change(self, variant, **process):
         """Change the settings of a variant's process."""
         path = self.root / "variants" / variant / "server.json"
         settings = json.loads(path.read_text("utf-8"))
         settings["process"] |= process
-        path.write_text(json.dumps(settings), encoding="utf-8")
+        self._write(variant, settings)
 
     def do(self, *arguments):
         """Status, and the answer or the line of a failure."""
-        done = subprocess.run(
-            [sys.executable, self.root / "server", *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        argv = [sys.executable, self.root / "server", *arguments]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
         assert len((done.stdout or done.stderr).splitlines()) == 1
         return done.returncode, json.loads(done.stdout) if done.stdout else done.stderr.strip()
 
@@ -103,8 +96,9 @@ def test_two_variants_run_at_two_addresses(host):
     assert first[1]["pid"] != second[1]["pid"]
     assert host.do("stop", "v4-memfile") == (0, {"was_running": True})
     os.kill(second[1]["pid"], 0)
-    assert host.do("stop") == (0, {"was_running": True})
-    assert host.do("stop") == (0, {"was_running": False})
+    assert [host.do("stop") for _ in range(2)] == [
+        (0, {"was_running": was}) for was in (True, False)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -125,11 +119,8 @@ def test_a_variant_that_cannot_run_beside_another_is_refused(host, changes, why)
     host.deploy("v4-memfile")
     host.deploy("v4-other", **changes)
     host.do("start", "v4-memfile")
-    for verb in ("start", "count"):
-        assert host.do(verb, "v4-other") == (
-            4,
-            f"v4-memfile runs already, {why}; stop it: server stop v4-memfile",
-        )
+    said = f"v4-memfile runs already, {why}; stop it: server stop v4-memfile"
+    assert [host.do(verb, "v4-other") for verb in ("start", "count")] == [(4, said)] * 2
     host.do("stop", "v4-memfile")
     assert host.do("start", "v4-other")[0] == 0
 
@@ -154,23 +145,12 @@ def test_a_count_has_its_server_for_as_long_as_it_is_given_commands(host):
 
 
 @pytest.mark.parametrize("name", ["v6-memfile", "../variants/v4-memfile", "", "V4", "v" * 64])
-def test_a_variant_that_is_not_deployed_is_refused_in_one_line(host, name):
+def test_a_variant_that_is_not_deployed_or_a_verb_that_it_has_not_is_refused(host, name):
     host.deploy("v4-memfile")
-    for verb in ("start", "stop"):
-        status, words = host.do(verb, name)
-        assert (status, words) == (
-            4,
-            f"no such variant is deployed (found v4-memfile; wanted {name})",
-        )
-
-
-def test_a_verb_that_a_kind_has_not_is_refused_by_name(host):
-    host.deploy("v4-memfile")
-    assert host.do("crash", "v4-memfile") == (
-        1,
-        "waiting has no verb crash, it has start, reset, sample, stop, brake, profile, count, "
-        "operations, operate",
-    )
+    said = f"no such variant is deployed (found v4-memfile; wanted {name})"
+    assert [host.do(verb, name) for verb in ("start", "stop")] == [(4, said)] * 2
+    status, said = host.do("crash", "v4-memfile")
+    assert (status, said.partition(", ")[0]) == (1, "waiting has no verb crash")
 
 
 def test_one_that_cannot_be_stopped_keeps_none_running(host):
@@ -199,31 +179,33 @@ def test_what_was_used_last_or_is_named_stays(host):
 
 def test_drops_at_another_variants_sockets_are_not_its_own(tmp_path):
     """Both have a socket of one port, at two addresses; one of them never reads."""
-    full, empty = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
-    with full, empty, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+    with ExitStack() as stack:
+        full, empty, sender = (
+            stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            for _ in range(3)
+        )
         full.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
         full.bind(("127.0.0.1", 0))
         port = full.getsockname()[1]
         empty.bind(("127.0.0.2", port))
         processes = []
-        for name, item in (("full", full), ("empty", empty)):
-            argv = ["sleep", "60" if name == "full" else "61"]
-            child = subprocess.Popen(argv, pass_fds=[item.fileno()])
-            (tmp_path / name).write_text(str(child.pid), encoding="ascii")
-            processes.append((child, {"argv": argv, "pid_file": str(tmp_path / name)}))
+        for seconds, item in (("60", full), ("61", empty)):
+            argv, pid_file = ["sleep", seconds], tmp_path / seconds
+            child = stack.enter_context(subprocess.Popen(argv, pass_fds=[item.fileno()]))
+            stack.callback(child.kill)
+            pid_file.write_text(str(child.pid), encoding="ascii")
+            processes.append({"argv": argv, "pid_file": str(pid_file)})
         for _ in range(100):
             sender.sendto(bytes(1000), ("127.0.0.1", port))
-        time.sleep(0.1)
-        try:
-            with contract_module("contract", "leaselab_contract.sampling") as sampling:
-                drops = [sampling.udp_drops(process, port) for _, process in processes]
-                assert sampling.udp_drops(processes[0][1], None) is None
-        finally:
-            for child, _ in processes:
-                child.kill()
-                child.wait()
-    assert drops[0] > 50
-    assert drops[1] == 0
+        sampling = stack.enter_context(
+            contract_module("contract", "leaselab_contract.sampling")
+        )
+        drops = until(
+            lambda: [sampling.udp_drops(process, port) for process in processes],
+            lambda drops: drops[0] > 50,
+        )
+        assert drops[1] == 0
+        assert sampling.udp_drops(processes[0], None) is None
 
 
 def test_a_disk_without_room_for_the_files_of_a_variant_is_full(tmp_path, monkeypatch):
@@ -235,3 +217,145 @@ def test_a_disk_without_room_for_the_files_of_a_variant_is_full(tmp_path, monkey
         monkeypatch.setattr(sampling, "ROOM", 1 << 62)
         with pytest.raises(sampling.LabError, match=message):
             sampling.refuse_full_disk(files[:1])
+
+
+# --- its brake ---------------------------------------------------------------------------
+
+BUSY = [sys.executable, "-c", "while True: pass"]
+
+
+@pytest.fixture
+def busy(host):
+    """A host with a variant that is always busy."""
+    host.deploy("busy")
+    host.change("busy", argv=BUSY)
+    return host
+
+
+def braking(busy):
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    argv = [sys.executable, busy.root / "server", "brake", "busy"]
+    return subprocess.Popen(argv, **pipes, text=True)
+
+
+def state(pid):
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_a_braked_server_stands_still_for_the_share_and_goes_on_afterwards(busy):
+    pid = busy.do("start", "busy")[1]["pid"]
+    with braking(busy) as brake:
+        brake.stdin.write("0.2\n")
+        brake.stdin.flush()
+        assert json.loads(brake.stdout.readline()) == {"braking": True}
+        states = set()
+        for _ in range(800):  # one stop that took too long is then a small part
+            states.add(state(pid))
+            time.sleep(0.005)
+        brake.stdin.close()
+        document = json.loads(brake.stdout.readline())
+    assert brake.returncode == 0
+    assert document["stood"] == pytest.approx(0.2, abs=0.03)
+    assert "T" in states
+    assert state(pid) != "T"
+
+
+@pytest.mark.parametrize(
+    ("share", "running", "words"),
+    [
+        *((share, True, "no share of the time") for share in ("0", "1", "-0.1")),
+        ("0.1", False, "the server is not running\n"),
+    ],
+)
+def test_what_is_no_share_or_does_not_run_is_refused(busy, share, running, words):
+    if running:
+        busy.do("start", "busy")
+    with braking(busy) as brake:
+        _, output = brake.communicate(f"{share}\n")
+    assert brake.returncode == 1
+    assert words in output
+
+
+# --- samples of a server that a reset restarts, and verbs that a killed engine has left ---
+
+RESTARTED = """
+from leaselab_contract import restarted
+
+
+class Server(restarted.Server):
+    def counted(self):
+        return {}, 0
+"""
+SLEEP = ["sleep", "4711"]
+
+
+class Restarted(Host):
+    """A host with a variant that is not running, and its lock."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        (self.root / "waiting_contract/server.py").write_text(RESTARTED, encoding="utf-8")
+        self.lock, self.variant = folder / "server.lock", self.root / "variants/v4"
+        self.deploy("v4", lock_file=str(self.lock), files=[])
+        self.change("v4", argv=SLEEP, error_words=[])
+        self.children = []
+
+    def begin(self, *argv):
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        self.children.append(subprocess.Popen(argv, text=True, **pipes))
+        return self.children[-1]
+
+    def verb(self, name):
+        return self.begin(sys.executable, self.root / "server", name, "v4")
+
+    def serve(self):
+        """Have its process run, as the launch of a reset does."""
+        child = self.begin(*SLEEP)
+        (self.files / "leaselab-v4_pid").write_text(str(child.pid), encoding="ascii")
+        until(Path(f"/proc/{child.pid}/cmdline").read_bytes, bool)
+        return child
+
+
+@pytest.fixture
+def restarted(tmp_path):
+    made = Restarted(tmp_path)
+    yield made
+    for child in made.children:
+        child.kill()
+        child.communicate()
+
+
+def waits(child, file):
+    """Whether a process waits for a file's lock; as soon as it does, or has ended."""
+    wanted = (str(child.pid), str(file.stat().st_ino))
+
+    def is_waiting():
+        rows = [row.split() for row in Path("/proc/locks").read_text("ascii").splitlines()]
+        # "1: -> FLOCK  ADVISORY  WRITE PID MAJOR:MINOR:INODE START END"
+        return any(row[1] == "->" and (row[5], row[6].split(":")[2]) == wanted for row in rows)
+
+    return until(is_waiting, lambda waiting: waiting or child.poll() is not None)
+
+
+def test_the_first_sample_waits_for_the_restart_of_a_reset(restarted):
+    """It does not run then, and has not died."""
+    with restarted.lock.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        sampler = restarted.verb("sample")
+        assert waits(sampler, restarted.lock), sampler.communicate()
+        restarted.serve()
+    assert json.loads(sampler.stdout.readline())["held"] == 0
+
+
+def test_a_stop_waits_for_what_a_killed_engine_has_left_and_ends_it(restarted):
+    """As a start: it would go on, and later end a server that was started since."""
+    left = os.open(restarted.variant, os.O_RDONLY)
+    try:
+        fcntl.flock(left, fcntl.LOCK_EX)
+        stop = restarted.verb("stop")
+        assert waits(stop, restarted.variant), stop.communicate()
+        server = restarted.serve()
+    finally:
+        os.close(left)
+    assert stop.communicate()[1] == ""
+    assert server.wait() != 0

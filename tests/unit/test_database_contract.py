@@ -15,6 +15,48 @@ from tests.contracts import ROLES
 ME = pwd.getpwuid(os.getuid()).pw_name
 
 
+ROWS = {"version": "11.8", "flush": "2", "other": "1"}
+
+
+def settings_of(folder, name, rows):
+    """Of a database that answers with these rows while its socket, of that name, is there."""
+    socket = folder / "run" / name
+    serve = f"trap 'rm -f {socket}; exit' TERM; touch {socket}; while :; do sleep 0.05; done"
+    said = "".join(f"{row}\\t{value}\\n" for row, value in rows.items())
+
+    def client(complaint):
+        there = f"[ -e {socket} ] && printf '{said}'"
+        return ["sh", "-c", f"{there} || {{ echo '{complaint}' >&2; exit 1; }}"]
+
+    return {
+        "name": "mysql",
+        "node": name,
+        "process": {
+            "argv": ["sh", "-c", serve],
+            "pid_file": f"{socket}_pid",
+            "output_file": f"{socket}_output",
+            "error_words": ["ERROR"],
+            "folders": {str(socket.parent): {"user": ME, "mode": "0755"}},
+        },
+        "data_folder": str(folder),
+        "admin": client("no such socket"),
+        "client": client("no such socket"),
+        "variables_sql": "SHOW",
+        "version_variable": "version",
+        "backup": client("cannot connect"),
+        "variables": ["flush"],
+        "reset_sql": "DROP",
+        "counting": {
+            "file": str(folder / "counting.conf"),
+            "settings": "",
+            "sql": "SELECT 1",
+            "counts_sql": "SHOW",
+            "queries": ["flush", "other", "unknown"],
+            "rows": ["other"],
+        },
+    }
+
+
 class Contract:
     """A folder with the programs, and a database that answers while its socket is there."""
 
@@ -23,45 +65,10 @@ class Contract:
         for role in ("database", "contract"):
             shutil.copytree(ROLES / role / "files", folder, dirs_exist_ok=True)
         self._program = folder / "database"
-        self.socket = self.run_folder / "socket"
-        leave = f"rm -f {self.socket}; exit"
-        serve = f"trap '{leave}' TERM; touch {self.socket}; while :; do sleep 0.05; done"
-        answer = f"[ -e {self.socket} ] && printf 'version\\t11.8\\nflush\\t2\\nother\\t1\\n'"
-        client = ["sh", "-c", f"{answer} || {{ echo 'no such socket' >&2; exit 1; }}"]
-        settings = {
-            "name": "mysql",
-            "process": {
-                "argv": ["sh", "-c", serve],
-                "user": None,
-                "pid_file": str(self.run_folder / "pid"),
-                "output_file": str(folder / "log"),
-                "log_files": [str(folder / "log")],
-                "error_words": ["ERROR"],
-                "noise_words": [],
-                "stop_signal": "SIGTERM",
-                "folders": {str(self.run_folder): {"user": ME, "mode": "0755"}},
-            },
-            "data_folder": str(folder),
-            "admin": client,
-            "client": client,
-            "variables_sql": "SHOW",
-            "version_variable": "version",
-            "backup": ["sh", "-c", f"{answer} || {{ echo 'cannot connect' >&2; exit 1; }}"],
-            "variables": ["flush"],
-            "reset_sql": "DROP",
-            "counting": {
-                "file": str(folder / "counting.conf"),
-                "settings": "",
-                "sql": "SELECT 1",
-                "counts_sql": "SHOW",
-                "queries": ["flush", "other", "unknown"],
-                "rows": ["other"],
-            },
-        }
-        self.settings = settings
+        self.settings = settings_of(folder, "socket", ROWS)
         self._place = folder / "variants" / "v4-mysql"
         self._place.mkdir(parents=True)
-        self.write("database", settings)
+        self.write("database", self.settings)
 
     def write(self, name, settings):
         """Write the settings of one of the two programs."""
@@ -69,13 +76,9 @@ class Contract:
 
     def do(self, verb, *variant, program=None):
         """Its answer to a verb, or the line with which it fails."""
-        done = subprocess.run(
-            [sys.executable, program or self._program, verb, *variant],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        argv, pipe = [program or self._program, verb, *variant], subprocess.PIPE
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": pipe, "stderr": pipe}
+        done = subprocess.run([sys.executable, *argv], **pipes, text=True, check=False)
         return json.loads(done.stdout or "{}") if done.returncode == 0 else done.stderr
 
 
@@ -97,12 +100,8 @@ def contract(tmp_path):
 
 def test_a_database_reports_what_it_runs_with_and_ends(contract):
     answer = contract.do("start", "v4-mysql")
-    assert answer == {
-        "name": "mysql",
-        "version": "11.8",
-        "confinement": label_of_this_process(),
-        "variables": {"flush": "2"},
-    }
+    known = {"name": "mysql", "version": "11.8", "variables": {"flush": "2"}}
+    assert answer == {**known, "confinement": label_of_this_process()}
     assert contract.do("start", "v4-mysql") == answer  # it is left as it is
     assert contract.do("state", "v4-mysql")["running"]
     assert contract.do("stop") == {"was_running": True}, "that of any variant"
@@ -144,10 +143,9 @@ def test_after_a_boot_every_verb_finds_what_it_needs(contract):
 
 def test_another_one_that_answers_in_its_place_is_refused(contract):
     contract.run_folder.mkdir()
-    contract.socket.touch()
-    assert "another mysql answers already where the lab's own should" in contract.do(
-        "start", "v4-mysql"
-    )
+    (contract.run_folder / "socket").touch()
+    said = contract.do("start", "v4-mysql")
+    assert "another mysql answers already where the lab's own should" in said
 
 
 class Support(Contract):
@@ -156,42 +154,17 @@ class Support(Contract):
     def __init__(self, folder, sizes=("2", "2")):
         super().__init__(folder)
         self.server = folder / "server"
-        self.sockets = [self.run_folder / f"node{number}" for number in (1, 2)]
-        self.nodes = [self._node(*item) for item in zip(self.sockets, sizes, strict=True)]
-        self.write(
-            "server",
-            {
-                "kind": "database",
-                "address": "198.18.0.20",
-                "capabilities": [],
-                "files": [],
-                "free_bytes": 0,
-                "settled": {"size": "2"},
-                "nodes": self.nodes,
-            },
-        )
+        self.nodes = [
+            settings_of(folder, f"node{number}", {**ROWS, "size": size})
+            for number, size in enumerate(sizes, 1)
+        ]
+        known = {"kind": "database", "address": "198.18.0.20", "capabilities": [], "files": []}
+        asked = {"free_bytes": 0, "settled": {"size": "2"}, "nodes": self.nodes}
+        self.write("server", known | asked)
 
-    def _node(self, socket, size):
-        serve = (
-            f"trap 'rm -f {socket}; exit' TERM; touch {socket}; while :; do sleep 0.05; done"
-        )
-        answer = f"printf 'version\\t11.8\\nflush\\t2\\nsize\\t{size}\\n'"
-        script = f"[ -e {socket} ] && {answer} || {{ echo 'no such socket' >&2; exit 1; }}"
-        pid_file, output = (f"{socket}_{name}" for name in ("pid", "output"))
-        process = {
-            **self.settings["process"],
-            "argv": ["sh", "-c", serve],
-            "pid_file": pid_file,
-            "output_file": output,
-            "log_files": [output],
-        }
-        return {
-            **self.settings,
-            "node": socket.name,
-            "process": process,
-            "admin": ["sh", "-c", script],
-            "bootstrap_file": None,
-        }
+    def there(self):
+        """Which of its nodes have a socket."""
+        return [(self.run_folder / node["node"]).exists() for node in self.nodes]
 
     def ask(self, verb):
         """Its answer to a verb of the server contract, or the line with which it fails."""
@@ -211,10 +184,10 @@ def test_a_cluster_that_supports_is_whole_when_it_has_started(support):
     assert (answer["version"], answer["commit"], answer["beside"]) == ("11.8", None, {})
     assert len(answer["config_sha256"]) == 64
     assert Path(answer["program"]).exists()
-    assert [socket.exists() for socket in support.sockets] == [True, True]
+    assert support.there() == [True, True]
     assert support.ask("reset") == {"held": None, "was": None}
     assert support.ask("stop") == {"was_running": True}
-    assert [socket.exists() for socket in support.sockets] == [False, False]
+    assert support.there() == [False, False]
 
 
 def test_a_sample_distinguishes_the_nodes_and_a_node_that_has_gone_is_named(support):
@@ -231,19 +204,15 @@ def test_a_sample_distinguishes_the_nodes_and_a_node_that_has_gone_is_named(supp
 
 def test_a_cluster_that_lost_a_node_is_refused_after_a_trial(tmp_path):
     support = Support(tmp_path, ("2", "1"))
-    try:
-        for node in support.nodes:
-            support.write("database", node)
-            support.do("start", "v4-mysql")
-        answer = support.ask("reset")
-        assert "the cluster is not whole: node2 has size 1, wanted 2" in answer
-    finally:
-        support.ask("stop")
+    for node in support.nodes:
+        support.write("database", node)
+        support.do("start", "v4-mysql")
+    answer = support.ask("reset")
+    support.ask("stop")
+    assert "the cluster is not whole: node2 has size 1, wanted 2" in answer
 
 
-def test_what_a_crash_of_all_nodes_left_does_not_keep_the_first_from_beginning(
-    support, tmp_path
-):
+def test_what_a_crash_of_all_nodes_left_does_not_keep_one_from_beginning(support, tmp_path):
     left = tmp_path / "grastate.dat"
     left.write_text("seqno:   -1\nsafe_to_bootstrap: 0\n", encoding="ascii")
     support.write("database", {**support.nodes[0], "bootstrap_file": str(left)})
@@ -255,35 +224,21 @@ def test_one_on_another_host_is_asked_with_a_password_and_left_running(contract,
     secret = tmp_path / "admin.json"
     secret.write_text('"open sesame"', encoding="ascii")
     asks = "[ \"$WORD\" = 'open sesame' ] && printf 'version\\t11.8\\nflush\\t2\\n' || exit 1"
-    distant = {
-        **contract.settings,
-        "process": None,
-        "admin": ["sh", "-c", asks],
-        "password_variable": "WORD",
-        "admin_password_file": str(secret),
-    }
-    contract.write("database", distant)
-    assert contract.do("start", "v4-mysql") == {
-        "name": "mysql",
-        "version": "11.8",
-        "confinement": None,
-        "variables": {"flush": "2"},
-    }
+    distant = {"process": None, "admin": ["sh", "-c", asks], "password_variable": "WORD"}
+    distant["admin_password_file"] = str(secret)
+    contract.write("database", contract.settings | distant)
+    answer = contract.do("start", "v4-mysql")
+    assert (answer["confinement"], answer["variables"]) == (None, {"flush": "2"})
     assert contract.do("stop", "v4-mysql") == {"was_running": False}
 
 
 def test_passwords_are_made_once_for_root_alone_and_shown_to_nobody(contract, tmp_path):
     files = {"password_file": tmp_path / "one", "made_admin_password_file": tmp_path / "two"}
-    refuses = "cat > heard; cat heard >&2; exit 1"
-    contract.write(
-        "database",
-        {
-            **contract.settings,
-            **{name: str(path) for name, path in files.items()},
-            "admin": ["sh", "-c", f"cd {tmp_path}; {refuses}"],
-            "credentials_sql": "ALTER '{password}' '{admin_password}'",
-        },
-    )
+    changed = {name: str(path) for name, path in files.items()}
+    refuses = f"cd {tmp_path}; cat > heard; cat heard >&2; exit 1"
+    changed |= {"admin": ["sh", "-c", refuses]}
+    changed |= {"credentials_sql": "ALTER '{password}' '{admin_password}'"}
+    contract.write("database", contract.settings | changed)
     answer = contract.do("credentials", "v4-mysql")
     assert "ALTER '(password)' '(password)'" in answer
     words = [json.loads(path.read_text("ascii")) for path in files.values()]

@@ -14,6 +14,7 @@ from tests.waiting import HANGS_S
 filters = load("isolation", "isolation")
 
 NOBODY = str(ipaddress.IPv4Address(0))
+PIPES = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
 MAC, OTHER = bytes.fromhex("020000000007"), bytes.fromhex("020000000008")
 # Sends each frame of standard input (a line, hexadecimal) from the far end, the first one once
 # it has heard a DHCPDISCOVER where it has to wait for that; prints how long each question
@@ -41,8 +42,7 @@ class Wire:
         self._enter = ["nsenter", f"--target={pid}", *entered]
 
     def start(self, *argv):
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen([*self._enter, sys.executable, *argv], **pipes, text=True)
+        return subprocess.Popen([*self._enter, sys.executable, *argv], **PIPES, text=True)
 
     def send(self, *frames):
         """Send frames from the far end."""
@@ -67,16 +67,11 @@ class Wire:
         return json.loads(output)["foreign"]
 
 
-class Watch:
-    """The program as it watches."""
-
-    def __init__(self, process):
-        self.process = process
-
-    def report(self):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())["foreign"]
+def report(watching):
+    """What the program has heard as it watches."""
+    watching.stdin.write("\n")
+    watching.stdin.flush()
+    return json.loads(watching.stdout.readline())["foreign"]
 
 
 @pytest.fixture(scope="module")
@@ -85,14 +80,8 @@ def wire():
         "ip link add near type veth peer name far && ip link set near up"
         " && ip link set far up && echo ready && exec cat"
     )
-    holder = subprocess.Popen(
-        ["unshare", "--map-root-user", "--net", "sh", "-c", made],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    with holder:
+    argv = ["unshare", "--map-root-user", "--net", "sh", "-c", made]
+    with subprocess.Popen(argv, **PIPES, text=True) as holder:
         if holder.stdout.readline() != "ready\n":
             pytest.fail(f"no network namespace may be made here: {holder.stderr.read()}")
         yield Wire(holder.pid)
@@ -104,32 +93,28 @@ def watch(wire):
     """It knows a server with MAC and 198.18.0.10 as the bench's own."""
     own = f"{MAC.hex(':')}/198.18.0.10"
     with wire.start(str(PROGRAM), "watch", "near", "198.18.0.30", own) as process:
-        watch = Watch(process)
-        assert watch.report() == []
-        yield watch
+        assert report(process) == []
+        yield process
         process.stdin.close()
         assert process.wait(HANGS_S) == 0
 
 
 def reply6(mac=MAC, source="fe80::7", ports=(547, 546)):
     message = b"\x02abc" + bytes.fromhex("0002 000a 00030001 0200000000ff")
-    inner = foreign_dhcp.datagram(
-        ipaddress.IPv6Address(source), ipaddress.IPv6Address("ff02::1"), ports, message
-    )
+    ends = ipaddress.IPv6Address(source), ipaddress.IPv6Address("ff02::1")
+    inner = foreign_dhcp.datagram(*ends, ports, message)
     header = bytes.fromhex("60000000") + len(inner).to_bytes(2, "big") + b"\x11\x01"
-    ends = ipaddress.IPv6Address(source).packed + ipaddress.IPv6Address("ff02::1").packed
-    return bytes.fromhex("333300000001") + mac + b"\x86\xdd" + header + ends + inner
+    ether = bytes.fromhex("333300000001") + mac + b"\x86\xdd"
+    return ether + header + ends[0].packed + ends[1].packed + inner
 
 
 def entry(kind, message, mac, address, server_id):
-    return {
-        "kind": kind,
-        "message": message,
-        "mac": mac.hex(":"),
-        "address": address,
-        "server_id": server_id,
-        "count": 1,
-    }
+    heard = {"kind": kind, "message": message, "mac": mac.hex(":")}
+    return {**heard, "address": address, "server_id": server_id, "count": 1}
+
+
+def advertise(mac):
+    return entry("reply", "DHCPv6 ADVERTISE", mac, "fe80::7", "000300010200000000ff")
 
 
 OFFER = entry("reply", "DHCPOFFER", OTHER, "192.0.2.1", "192.0.2.1")
@@ -139,8 +124,6 @@ def foreign4(**given):
     return reply4(mac=OTHER, address="192.0.2.1", server="192.0.2.1", **given)
 
 
-ADVERTISE = ("reply", "DHCPv6 ADVERTISE")
-SERVER6 = ("fe80::7", "000300010200000000ff")
 SOURCE6 = ipaddress.IPv6Address("fe80::8")
 
 
@@ -155,7 +138,7 @@ OURS = foreign_dhcp.MARK + b"\x01\x02"
 @pytest.mark.parametrize(
     ("frames", "named"),
     [
-        ((foreign4(), reply6()), [OFFER, entry(*ADVERTISE, MAC, *SERVER6)]),
+        ((foreign4(), reply6()), [OFFER, advertise(MAC)]),
         # Silence, and the questions of other hosts of the bench, are nothing.
         (
             (
@@ -192,6 +175,10 @@ def test_an_interface_that_is_not_there_is_one_line(wire):
 TAGGED = foreign4()[:12] + bytes.fromhex("81000007") + foreign4()[12:]
 FRAGMENT = foreign4()[:20] + b"\0\x10" + foreign4()[22:]
 NO_DHCP = foreign_dhcp.frame4(OTHER, "192.0.2.1", (53, 5353), b"no DHCP")
+GARBAGE = [
+    foreign_dhcp.frame4(OTHER, "192.0.2.1", (67, 68), message)
+    for message in (b"", b"\x02" * 250, reply4(MAC)[42:282] + b"\x35\x05")
+]
 BOTH = "198.18.0.10", "198.18.0.10"
 
 
@@ -204,49 +191,34 @@ BOTH = "198.18.0.10", "198.18.0.10"
             [reply4(MAC, address="192.0.2.1", kind=5)] * 2,
             entry("reply", "DHCPACK", MAC, "192.0.2.1", BOTH[1]),
         ),
-        ([reply6(mac=OTHER)] * 2, entry(*ADVERTISE, OTHER, *SERVER6)),
+        ([reply6(mac=OTHER)] * 2, advertise(OTHER)),
         ([discover4(MAC)] * 2, entry("request", "DHCPDISCOVER", OTHER, NOBODY, "")),
+        (GARBAGE, entry("reply", "BOOTP", OTHER, "192.0.2.1", "")),
         ([*[reply4(MAC)] * 50, *[reply6()] * 50], None),
         ([TAGGED, FRAGMENT, NO_DHCP, reply6(mac=OTHER, ports=(53, 5353))], None),
     ],
     ids=[
-        "a stranger",
-        "its address",
-        "its hardware address",
-        "DHCPv6",
-        "a client",
-        "own",
-        "else",
+        *("a stranger", "its address", "its hardware address", "DHCPv6", "a client"),
+        *("cut short or garbage", "own", "else"),
     ],
 )
 def test_what_others_say_is_reported_once(wire, watch, frames, heard):
     wire.send(*frames)
-    assert watch.report() == ([{**heard, "count": 2}] if heard else [])
-    assert watch.report() == []
-
-
-def test_a_message_that_is_cut_short_or_garbage_is_reported_with_its_port(wire, watch):
-    wire.send(
-        foreign_dhcp.frame4(OTHER, "192.0.2.1", (67, 68), b""),
-        foreign_dhcp.frame4(OTHER, "192.0.2.1", (67, 68), b"\x02" * 250),
-        foreign_dhcp.frame4(OTHER, "192.0.2.1", (67, 68), reply4(MAC)[42:282] + b"\x35\x05"),
-    )
-    (heard,) = watch.report()
-    assert heard == {**entry("reply", "BOOTP", OTHER, "192.0.2.1", ""), "count": 3}
+    assert report(watch) == ([{**heard, "count": len(frames)}] if heard else [])
+    assert report(watch) == []
 
 
 def test_a_flood_of_senders_is_counted_and_not_kept(wire, watch):
     kept = foreign_dhcp.KINDS_KEPT
     wire.send(*(reply4(mac=OTHER, address=f"192.0.2.{item}") for item in range(100)))
-    heard = watch.report()
+    heard = report(watch)
     assert (len(heard), sum(row["count"] for row in heard)) == (kept, 100)
 
 
 def test_a_host_is_named_with_what_it_heard():
     results = [
-        {"item": {"item": "gen"}, "stdout": json.dumps({"foreign": [OFFER]})},
-        {"item": {"item": "sut"}, "stdout": '{"foreign": []}'},
+        {"item": {"item": name}, "stdout": json.dumps({"foreign": heard})}
+        for name, heard in (("gen", [OFFER]), ("sut", []))
     ]
-    assert filters.isolation_found(results) == [
-        "gen heard DHCPOFFER from 192.0.2.1 (02:00:00:00:00:08), server identifier 192.0.2.1"
-    ]
+    said = "gen heard DHCPOFFER from 192.0.2.1 (02:00:00:00:00:08), server identifier 192.0.2.1"
+    assert filters.isolation_found(results) == [said]

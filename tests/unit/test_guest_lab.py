@@ -9,12 +9,17 @@ from pathlib import Path
 import pytest
 from ansible.errors import AnsibleFilterError
 from tests.role_modules import ROLES, load, load_file
+from tests.waiting import until
 
 filters = load("guest_lab", "guest_lab")
 program = load_file("guest_lab_program", ROLES / "guest_lab/files/guest_lab")
 
 
-def host(name, part, **variables):
+ADDRESSES = [f"leaselab_test_address{which}" for which in ("", "6", "_2", "6_2")]
+
+
+def host(name, part, *addresses):
+    """A host of a lab: its addresses, and those of its second place."""
     return {
         "inventory_hostname": name,
         "group_names": ["bench", part],
@@ -22,32 +27,20 @@ def host(name, part, **variables):
         "ansible_port": 22051,
         "leaselab_test_subnet": "198.18.0.0/24",
         "leaselab_test_subnet6": "2001:2:0:1::/64",
-        **variables,
+        **dict(zip(ADDRESSES, addresses, strict=False)),
     }
 
 
+SERVER = ("198.18.0.10", "2001:2:0:1::10", "198.18.0.11", "2001:2:0:1::11")
 HOSTS = [
     host("a-builder", "builder"),
-    host("b-generator", "dhcp_generator"),
-    host(
-        "c-server",
-        "dhcp_server",
-        leaselab_test_address="198.18.0.10",
-        leaselab_test_address6="2001:2:0:1::10",
-        leaselab_test_address_2="198.18.0.11",
-        leaselab_test_address6_2="2001:2:0:1::11",
-    ),
+    host("b-generator", "dhcp_generator", "198.18.0.30", "2001:2:0:1::30"),
+    host("c-server", "dhcp_server", *SERVER),
 ]
 
 
 def machines(cpus="0-3", chosen=None):
-    hosts = [
-        {**host, "leaselab_test_address": "198.18.0.30", "leaselab_test_address6": "2001:2::30"}
-        if "dhcp_generator" in host["group_names"]
-        else host
-        for host in HOSTS
-    ]
-    made = filters.guest_lab_machines(hosts, "172.31.88.0/24", "/keys", cpus, chosen or {})
+    made = filters.guest_lab_machines(HOSTS, "172.31.88.0/24", "/keys", cpus, chosen or {})
     return {row["name"]: row for row in made}
 
 
@@ -63,9 +56,10 @@ def test_only_what_is_measured_is_on_the_test_network():
 
 @pytest.mark.parametrize("cpus", ["0-1", "0-3", "2,5"])
 def test_the_generator_shares_its_processor_with_nobody(cpus):
-    made = machines(cpus)
-    generator = made["b-generator"]["cpus"]
-    assert generator not in {made["a-builder"]["cpus"], made["c-server"]["cpus"]}
+    generator, *others = (
+        machines(cpus)[at]["cpus"] for at in ("b-generator", "a-builder", "c-server")
+    )
+    assert generator not in others
 
 
 def test_one_processor_is_everybodys_and_a_chosen_one_is_taken():
@@ -100,12 +94,6 @@ def test_a_guest_finds_its_name_and_keys_in_a_tar(lab, tmp_path):
     assert by_name[lab.client_keys] == (0o644, "public\n")
 
 
-def test_the_kinds_share_no_folder_and_no_namespace():
-    labs = [kind(name) for name, kind in program.KINDS.items()]
-    for part in ("run", "state", "namespace"):
-        assert len({str(getattr(lab, part)) for lab in labs}) == len(labs)
-
-
 def test_a_machine_finds_its_addresses_in_a_tar(tmp_path):
     by_name = identity_of(program.Machines("vm"), tmp_path)
     test = by_name["etc/systemd/network/test.network"][1]
@@ -116,7 +104,10 @@ def test_a_machine_finds_its_addresses_in_a_tar(tmp_path):
     assert "Gateway=172.31.88.2\n" in by_name["etc/systemd/network/management.network"][1]
 
 
-def test_no_two_interfaces_have_one_address_or_one_port():
+def test_no_two_kinds_share_a_place_and_no_two_interfaces_an_address_or_a_port():
+    labs = [kind(name) for name, kind in program.KINDS.items()]
+    for part in ("run", "state", "namespace"):
+        assert len({str(getattr(lab, part)) for lab in labs}) == len(labs)
     pairs = [
         (program.mac_of(machine, network), program.port_of(machine, network))
         for machine in machines().values()
@@ -135,29 +126,23 @@ def test_a_management_network_that_hides_one_of_this_machine_is_refused(monkeypa
 
 
 def test_only_a_process_that_is_still_the_same_is_ended(tmp_path):
-    asleep = subprocess.Popen(["sleep", "60"])
-    try:
+    with subprocess.Popen(["sleep", "60"]) as asleep:
         (tmp_path / "pid").write_text(str(asleep.pid), encoding="ascii")
-        program.until(lambda: program.read_pid(tmp_path / "pid", "sleep"), "it does not start")
-        assert program.read_pid(tmp_path / "pid", "sleep") == asleep.pid
+        until(
+            lambda: program.read_pid(tmp_path / "pid", "sleep"), lambda pid: pid == asleep.pid
+        )
         assert program.read_pid(tmp_path / "pid", "umid=server") is None
         program.kill(asleep.pid)
-    finally:
-        asleep.kill()
-        asleep.wait()
     assert program.read_pid(tmp_path / "none", "sleep") is None
 
 
 def test_a_process_that_executes_other_programs_is_known_all_the_time(tmp_path):
     script = 'test "$1" = 0 && exec sleep 60; exec bash -c "$0" "$0" $(($1 - 1)) umid=server'
-    running = subprocess.Popen(["bash", "-c", script, script, "300", "umid=server"])
-    try:
+    with subprocess.Popen(["bash", "-c", script, script, "300", "umid=server"]) as running:
         (tmp_path / "pid").write_text(str(running.pid), encoding="ascii")
         comm, known = Path(f"/proc/{running.pid}/comm"), []
         while running.poll() is None and comm.read_text(encoding="ascii") != "sleep\n":
             known.append(program.read_pid(tmp_path / "pid", "umid=server"))
-    finally:
         running.kill()
-        running.wait()
     # The last one may be of sleep, which has another argument.
     assert set(known[:-1]) == {running.pid}

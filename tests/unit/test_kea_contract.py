@@ -1,6 +1,7 @@
 """What Kea does for the server contract beside what all servers do."""
 
 import importlib
+import os
 import socket
 import subprocess
 import sys
@@ -60,10 +61,10 @@ def test_kea_wipes_its_subnet_or_reads_its_configuration_again(variant, commands
 @of("kea with its hook")
 def test_kea_that_begins_with_leases_goes_back_to_them(variant):
     """The hook would wipe those as well; its columns are those that this release wrote."""
-    (variant.folder / "filled").write_text("10.0.0.1,32,0,7\n")
-    leases = variant.folder / "leases.csv"
+    filled, leases = variant.folder / "filled", variant.folder / "leases.csv"
+    filled.write_text("10.0.0.1,32,0,7\n")
     variant.be(columns="address,subnet_id,new\n")
-    server = variant.server(filled_file=str(variant.folder / "filled"))
+    server = variant.server(filled_file=str(filled))
     assert server.start()["pid"] in variant.running()
     variant.be(held=3)
     leases.write_text(leases.read_text() + "10.0.0.9,7,\n10.0.0.8,7,\n")
@@ -77,52 +78,49 @@ def test_what_keas_lease_cache_saved_was_not_written(variant):
     variant.server().start()
     assert variant.server().take()["written"] == 2
     written = importlib.import_module("kea_contract.server").written
-    assert written({"pkt4-ack-sent": 5}, "pkt4-ack-sent", "v4-lease-reuses") is None
-    assert written({"v4-lease-reuses": 5}, "pkt4-ack-sent", "v4-lease-reuses") is None
+    for lacking in ({"pkt4-ack-sent": 5}, {"v4-lease-reuses": 5}):
+        assert written(lacking, "pkt4-ack-sent", "v4-lease-reuses") is None
 
 
 @of("kea")
 def test_the_hash_of_keas_configuration_is_of_no_password(variant):
-    def configuration(password, name):
-        databases = [{"password": password, "name": name}]
-        return {"Dhcp4": {"lease-database": databases[0], "hosts-databases": databases}}
-
     hashes = []
     for password, name in (("one", "kea"), ("two", "kea"), ("two", "other")):
-        variant.be(configuration={**configuration(password, name), "hash": password})
+        database = {"password": password, "name": name}
+        of_leases = {"lease-database": database, "hosts-databases": [database] * 2}
+        variant.be(configuration={"Dhcp4": of_leases, "hash": password})
         hashes.append(variant.server().start()["config_sha256"])
     assert hashes[0] == hashes[1] != hashes[2]
 
 
 # --- its store ------------------------------------------------------------------------
 
-LEASES = {
-    "v4": (
-        *(4, [["10.0.0.2,00:0C:01,,86400,1,1", "10.0.0.1,00:0c:02,,86400,1,1"]]),
-        [("10.0.0.1", "000c02"), ("10.0.0.2", "000c01")],
-    ),
-    "v6": (6, [["2001:2::1,00:01:AB,86400,1,1"]], [("2001:2::1", "0001ab")]),
-    "older files first": (
-        4,
-        [
-            ["10.0.0.3,00:0c:03,,0,1,1"],
-            ["10.0.0.1,00:0c:02,,86400,1,1"],
-            ["10.0.0.1,00:0c:01,,86400,1,1", "10.0.0.3,00:0c:03,,86400,1,1"],
-        ],
-        [("10.0.0.1", "000c02")],
-    ),
-    "cut short by a crash": (
-        *(4, [["10.0.0.1,00:0c:01,,86400,1,1", "10.0.0.2,00:0c"]]),
-        [("10.0.0.1", "000c01")],
-    ),
-    "no file": (4, [], []),
-}
-"""Family, the lines of the file and of older ones, and what they hold."""
 
-
-@pytest.mark.parametrize("case", LEASES)
-def test_leases_are_those_of_all_files_by_address_and_client(module, tmp_path, case):
-    family, files, wanted = LEASES[case]
+@pytest.mark.parametrize(
+    ("family", "files", "wanted"),
+    [
+        (
+            *(4, [["10.0.0.2,00:0C:01,,86400,1,1", "10.0.0.1,00:0c:02,,86400,1,1"]]),
+            [("10.0.0.1", "000c02"), ("10.0.0.2", "000c01")],
+        ),
+        (6, [["2001:2::1,00:01:AB,86400,1,1"]], [("2001:2::1", "0001ab")]),
+        (
+            4,
+            [
+                ["10.0.0.3,00:0c:03,,0,1,1"],
+                ["10.0.0.1,00:0c:02,,86400,1,1"],
+                ["10.0.0.1,00:0c:01,,86400,1,1", "10.0.0.3,00:0c:03,,86400,1,1"],
+            ],
+            [("10.0.0.1", "000c02")],
+        ),
+        (4, [["10.0.0.1,00:0c:01,,86400,1,1", "10.0.0.2,00:0c"]], [("10.0.0.1", "000c01")]),
+        (4, [], []),
+    ],
+    ids=["v4", "v6", "older files first", "cut short by a crash", "no file"],
+)
+def test_leases_are_those_of_all_files_by_address_and_client(
+    module, tmp_path, family, files, wanted
+):
     for suffix, lines in zip(("", ".1", ".2"), files, strict=False):
         path = tmp_path / f"leases.csv{suffix}"
         path.write_text(HEADS[family] + "\n".join(lines), encoding="ascii")
@@ -207,18 +205,10 @@ def config(tmp_path):
     contract = tmp_path / "database"
     contract.write_text(CONTRACT, encoding="ascii")
     contract.chmod(0o755)
-    return {
-        "database": {
-            "leases": True,
-            "link": None,
-            "hosts_file": None,
-            "free_bytes": 1000,
-            "contract": str(contract),
-            "pid_file": str(tmp_path / "pid"),
-            "empty_file": str(tmp_path / "empty.sql"),
-        },
-        "variant": "v4-mysql",
-    }
+    database = {"leases": True, "link": None, "hosts_file": None, "free_bytes": 1000}
+    files = {"contract": contract, "pid_file": "pid", "empty_file": "empty.sql"}
+    database |= {name: str(tmp_path / file) for name, file in files.items()}
+    return {"database": database, "variant": "v4-mysql"}
 
 
 def saying(config, script):
@@ -250,13 +240,9 @@ FAULTS = {
 def test_what_is_wrong_with_a_database_is_said(module, config, monkeypatch, fault):
     monkeypatch.setattr("leaselab_contract.database.DYING_S", 0.2)
     config["database"]["free_bytes"], verb, said = FAULTS[fault]
-    with subprocess.Popen(["sleep", "60"]) as living:
-        if fault == "alive":
-            Path(config["database"]["pid_file"]).write_text(str(living.pid), encoding="ascii")
-        try:
-            assert said in failure(lambda: getattr(module("database"), verb)(config))
-        finally:
-            living.kill()
+    if fault == "alive":
+        Path(config["database"]["pid_file"]).write_text(str(os.getpid()), encoding="ascii")
+    assert said in failure(lambda: getattr(module("database"), verb)(config))
 
 
 def test_a_distant_one_is_asked_for_by_logging_in_and_its_disk_is_not_ours(module, config):
@@ -268,15 +254,13 @@ def test_a_distant_one_is_asked_for_by_logging_in_and_its_disk_is_not_ours(modul
     assert said == "database login: no route to it"
 
 
-def test_a_schema_far_away_is_made_by_its_script_and_without_kea_admin(
-    module, config, tmp_path
-):
-    saying(config, f"[ $1 = sql ] && cat > {tmp_path}/heard")
-    script = tmp_path / "create.sql"
+def test_a_schema_far_away_is_made_by_its_script_and_without_kea_admin(module, config):
+    script = Path(config["database"]["contract"]).with_name("create.sql")
+    saying(config, f"[ $1 = sql ] && cat > {script}.heard")
     script.write_text("CREATE TABLE lease4 (a INT);\n", encoding="utf-8")
     config["database"] |= {"distant": True, "schema_file": str(script), "use_sql": "USE kea;"}
     module("database").make_schema(config)
-    heard = (tmp_path / "heard").read_text("utf-8")
+    heard = script.with_name("create.sql.heard").read_text("utf-8")
     assert heard == "USE kea;\nCREATE TABLE lease4 (a INT);\n"
 
 
@@ -303,10 +287,8 @@ def test_a_variant_of_an_older_release_has_no_link(module):
 @of("kea")
 def test_counters_of_leases_are_of_subnets_and_of_their_pools(variant):
     variant.server().start()
-    names = (
-        *("subnet[7].assigned-nas", "subnet[7].pool[0].assigned-nas", "subnet[7].total-nas"),
-        *("subnet[12].pd-pool[3].assigned-pds", "pkt6-received", "assigned-nas"),
-    )
+    names = ["subnet[7].assigned-nas", "subnet[7].pool[0].assigned-nas", "subnet[7].total-nas"]
+    names += ["subnet[12].pd-pool[3].assigned-pds", "pkt6-received", "assigned-nas"]
     counts = {name: [[2, "2026-11-27 10:00:00"]] for name in names}
     variant.be(replies={"statistic-get-all": {"result": 0, "arguments": counts}})
     control, settings = importlib.import_module("kea_contract.control"), variant.settings

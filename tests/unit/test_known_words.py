@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parents[2] / "roles/kea/files/known_words"
-SERVER = """\
-#!/usr/bin/python3
+SERVER = """#!/usr/bin/python3
 import json, sys
 words = json.dumps(json.load(open(sys.argv[2])))
 for word in {unknown!r}:
@@ -38,12 +37,7 @@ def test_what_it_calls_an_unexpected_keyword_it_does_not_know(tmp_path, unknown,
     server.write_text(SERVER.format(unknown=unknown))
     server.chmod(0o755)
     script = SCRIPT.read_text().replace('FOLDER = "/etc/kea"', f"FOLDER = {str(tmp_path)!r}")
-    done = subprocess.run(
-        [sys.executable, "-", server, "4"],
-        input=script,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    argv = [sys.executable, "-", server, "4"]
+    done = subprocess.run(argv, input=script, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == known
     assert list(tmp_path.iterdir()) == [server]  # nothing is left of what it was asked with

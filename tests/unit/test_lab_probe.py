@@ -13,17 +13,14 @@ ROOT = Path(__file__).parents[2]
 lab_probe = load("lab_check", "lab_probe")
 
 
-def test_addresses_are_those_that_links_have():
-    listing = [
+def test_addresses_are_those_of_links_and_routes_those_to_others_by_each_of_their_ways():
+    links = [
         {"ifname": "eth1", "addr_info": [{"local": "198.18.0.10", "prefixlen": 24}, {}]},
         {"ifname": "eth2"},
     ]
-    assert lab_probe.parse_addresses(json.dumps(listing)) == [
+    assert lab_probe.parse_addresses(json.dumps(links)) == [
         {"interface": "eth1", "address": "198.18.0.10", "prefix": 24}
     ]
-
-
-def test_routes_are_those_to_others_by_each_of_their_ways():
     hops = [{"gateway": "192.0.2.1", "dev": "eth0"}, {"gateway": "198.18.0.1", "dev": "eth1"}]
     listing = [
         {"dst": "default", "nexthops": hops, "flags": []},
@@ -33,10 +30,9 @@ def test_routes_are_those_to_others_by_each_of_their_ways():
         {"dst": "127.0.0.0/8", "dev": "lo"},
         {"type": "blackhole", "dst": "10.0.0.0/8"},
     ]
+    ways = [("default", "eth0"), ("default", "eth1"), ("10.0.0.0/8", "")]
     assert lab_probe.parse_routes(json.dumps(listing)) == [
-        {"destination": "default", "interface": "eth0"},
-        {"destination": "default", "interface": "eth1"},
-        {"destination": "10.0.0.0/8", "interface": ""},
+        {"destination": to, "interface": by} for to, by in ways
     ]
     assert lab_probe.parse_routes("") == lab_probe.parse_addresses("") == []
 
@@ -47,14 +43,12 @@ def test_the_address_that_the_login_came_to_is_found(tmp_path, monkeypatch, abov
     for folder, parent in ((own, 5), (caller, 1)):
         folder.mkdir()
         (folder / "stat").write_text(f"{folder.name} (a) b) S {parent} 0", encoding="ascii")
-    environ = "HOME=/root\0SSH_CONNECTION=192.0.2.9 50000 fe80::7%eth0 22\0"
-    (own / "environ").write_text("" if above else environ, encoding="ascii")
-    (caller / "environ").write_text(environ if above else "", encoding="ascii")
+        (folder / "environ").touch()
     monkeypatch.setattr(lab_probe.os, "getpid", lambda: 7)
-    assert lab_probe.management(str(tmp_path)) == "fe80::7"
-    (caller / "environ").write_text("", encoding="ascii")
-    (own / "environ").write_text("", encoding="ascii")
     assert lab_probe.management(str(tmp_path)) == ""
+    environ = "HOME=/root\0SSH_CONNECTION=192.0.2.9 50000 fe80::7%eth0 22\0"
+    ((caller if above else own) / "environ").write_text(environ, encoding="ascii")
+    assert lab_probe.management(str(tmp_path)) == "fe80::7"
 
 
 def test_package_versions_installed_and_offered():
@@ -70,55 +64,42 @@ kea-dhcp6-server:
   Candidate: (none)
 """
     assert lab_probe.parse_policy(policy) == {
-        "kea-admin": {"installed": "2.6.3-1", "candidate": "2.6.3-1"},
-        "kea-dhcp6-server": {"installed": "", "candidate": ""},
+        name: dict.fromkeys(("installed", "candidate"), version)
+        for name, version in (("kea-admin", "2.6.3-1"), ("kea-dhcp6-server", ""))
     }
 
 
 @pytest.mark.parametrize(
-    ("line", "address"),
+    ("local", "address"),
     [
-        ("0: 0A0012C6:0043 00000000:0000 07 0:0 00:0 0 0 0 4711 2 0 0", "198.18.0.10"),
-        (
-            "0: 02000120010000000000000010000000:0043 0:0 07 0:0 00:0 0 0 0 4711 2 0 0",
-            "2001:2:0:1::10",
-        ),
+        ("0A0012C6", "198.18.0.10"),
+        # The kernel writes an address as words of the processor: 2001:0002:0000:0001 is
+        # 20010002 00000001 in the packet, 02000120 01000000 on a little-endian machine.
+        ("02000120010000000000000010000000", "2001:2:0:1::10"),
     ],
 )
-def test_sockets_have_their_address_port_and_inode(line, address):
-    # The kernel writes an address as words of the processor: 2001:0002:0000:0001 is
-    # 20010002 00000001 in the packet, 02000120 01000000 on a little-endian machine.
-    table = f"  sl  local_address ...\n   {line}\n   1: 00000000:0044 0:0 07 0:0 0:0 0 0 0 1 2"
+def test_sockets_have_their_address_port_and_inode(local, address):
+    first = f"0: {local}:0043 0:0 07 0:0 00:0 0 0 0 4711 2 0 0"
+    table = f"  sl  local_address ...\n   {first}\n   1: 0000:0044 0:0 07 0:0 0:0 0 0 0 1 2"
     assert lab_probe.parse_sockets(table, [67, 547]) == [(67, address, "4711")]
 
 
-def test_a_listener_is_named_with_its_process():
+def test_a_listener_is_named_with_its_process_which_is_known_by_its_name():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as bound:
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
         (listener,) = lab_probe.listeners([port])
-    assert (listener["port"], listener["address"], listener["pid"]) == (
-        port,
-        "127.0.0.1",
-        os.getpid(),
-    )
-    assert listener["name"] == lab_probe.program(os.getpid())
+    me = {"pid": os.getpid(), "name": lab_probe.program(os.getpid())}
+    assert listener == {**listener, "port": port, "address": "127.0.0.1", **me}
     assert lab_probe.listeners([port]) == []
+    assert me in lab_probe.processes([me["name"]])
 
 
-def test_a_running_program_is_found_by_its_name():
-    name = lab_probe.program(os.getpid())
-    assert {"pid": os.getpid(), "name": name} in lab_probe.processes([name])
+def test_what_is_not_there_is_nothing_and_a_folder_has_the_space_of_its_parent(tmp_path):
     assert lab_probe.processes(["no-such-program"]) == []
-
-
-def test_a_folder_that_is_not_there_has_the_space_of_its_parent(tmp_path):
-    assert lab_probe.free_mib(str(tmp_path / "not" / "there")) > 0
-
-
-def test_a_program_that_is_missing_or_fails_prints_nothing():
     assert lab_probe.output("no-such-program") == ""
     assert lab_probe.output("sh", "-c", "echo words; exit 1") == ""
+    assert lab_probe.free_mib(str(tmp_path / "not" / "there")) > 0
 
 
 def test_the_documented_options_are_those_that_it_takes():

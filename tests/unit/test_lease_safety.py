@@ -30,9 +30,7 @@ def test_a_right_server_passes_whatever_is_lost_late_or_sent_again(
     seed, lost, late, resent, answers_all
 ):
     network = {"lost": lost, "late": late, "resent": resent, "answers_all": answers_all}
-    chance = Random(seed)  # noqa: S311  # no secret
-    history = history_of(Server(), chance, **network)
-    assert check(history) == ()
+    assert check(history_of(Server(), Random(seed), **network)) == ()  # noqa: S311  # no secret
 
 
 @pytest.mark.parametrize("kind", BROKEN, ids=lambda kind: kind.__name__)
@@ -40,8 +38,7 @@ def test_a_right_server_passes_whatever_is_lost_late_or_sent_again(
 def test_each_broken_server_is_found(kind, network):
     broken = set()
     for seed in range(16):
-        chance = Random(seed)  # noqa: S311  # no secret
-        history = history_of(kind(), chance, actions=100, **network)
+        history = history_of(kind(), Random(seed), actions=100, **network)  # noqa: S311
         broken |= {violation.rule for violation in check(history)}
     assert broken >= BROKEN[kind]
 
@@ -105,21 +102,14 @@ def test_a_renewal_that_shortens_a_lease_ends_it_sooner():
     [
         (3, "10.0.0.1", {"declined"}),
         (None, "10.0.0.1", set()),  # it may have been lost
-        (
-            None,
-            "10.0.0.2",
-            {"declined"},
-        ),  # the server knows that the address is not the client's
+        (None, "10.0.0.2", {"declined"}),  # the server knows that it is not the client's
     ],
 )
 def test_a_decline_without_an_answer_counts_where_a_later_offer_proves_it(
     answered, next_offer, rules
 ):
-    history = [
-        A,
-        got("a", "10.0.0.1", 2, answered, Kind.DECLINED),
-        got("a", next_offer, 4, 5, Kind.OFFERED),
-    ]
+    declined = got("a", "10.0.0.1", 2, answered, Kind.DECLINED)
+    history = [A, declined, got("a", next_offer, 4, 5, Kind.OFFERED)]
     assert rules_of([*history, got("b", "10.0.0.1", 20, 21, Kind.OFFERED)]) == rules
     later = got("b", "10.0.0.1", 2 + DECLINED_S, 3 + DECLINED_S, Kind.OFFERED)
     assert rules_of([*history, later]) == rules - {"declined"} or next_offer == "10.0.0.1"
@@ -131,8 +121,8 @@ def test_a_decline_without_an_answer_counts_where_a_later_offer_proves_it(
 )
 def test_the_server_that_answers_next_knows_each_lease(store, said):
     recorder = Recorder()
-    recorder.add(Kind.GRANTED, "a", "10.0.0.1", 0, SECOND, valid_s=60)
-    recorder.add(Kind.GRANTED, "c", "10.0.0.3", 0, SECOND, valid_s=60)
+    for client, address in (("a", "10.0.0.1"), ("c", "10.0.0.3")):
+        recorder.add(Kind.GRANTED, client, address, 0, SECOND, valid_s=60)
     recorder.add(Kind.RELEASED, "c", "10.0.0.3", 2 * SECOND)
     violations = check(recorder.history(), store=store)
     assert [violation.rule for violation in violations] == [FORGOTTEN] * bool(said)
@@ -140,12 +130,10 @@ def test_the_server_that_answers_next_knows_each_lease(store, said):
 
 
 def test_the_shortest_counter_example_says_who_got_what_when():
-    recorder = Recorder()
+    recorder, more = Recorder(), {"valid_s": 60, "server": "192.0.2.1"}
     for number, client in enumerate("abc"):
         at = 10 * number * SECOND
-        recorder.add(
-            Kind.GRANTED, client, "10.0.0.1", at, at + 1500, valid_s=60, server="192.0.2.1"
-        )
+        recorder.add(Kind.GRANTED, client, "10.0.0.1", at, at + 1500, **more)
     (violation,) = check(recorder.history())
     assert (violation.rule, violation.count) == (TWICE, 2)
     assert violation.lines == (

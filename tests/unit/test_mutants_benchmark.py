@@ -8,14 +8,12 @@ from tests.waiting import HANGS_S
 
 SERVERS = {
     "dnsmasq": (
-        "cc",
-        "c",
+        *("cc", "c"),
         "{function}\n  (void) now, (void) pxe_fd;\n}}\n",
         "dhcp_packet(0, 0);",
     ),
     "kea": (
-        "c++",
-        "c++",
+        *("c++", "c++"),
         "typedef int Pkt4Ptr;\n"
         "struct Dhcpv4Srv {{ void processPacketAndSendResponse(Pkt4Ptr); }};\n"
         "{function}\n  (void) query;\n}}\n",

@@ -11,20 +11,11 @@ from leaselab.cli.main import main
 SEEDS = range(tries(6))
 """Each another archive."""
 READERS = (
-    ["list"],
-    ["show", "ID"],
-    ["show", "ID", "--json"],
-    ["list", "--table"],
-    ["compare", "GOOD", "ID"],
-    ["compare", "ID", "GOOD"],
-    ["compare", "previous", "ID"],
-    ["export", "--csv", "-", "--level", "trials"],
-    ["export", "--openmetrics", "-", "--history"],
-    ["export", "--junit", "-"],
-    ["export", "--markdown", "-"],
-    ["review"],
-    ["capacity", "--clients", "1000", "--lease-s", "3600"],
-    ["watch"],
+    *("list", "show ID", "show ID --json", "list --table", "review", "watch"),
+    *("compare GOOD ID", "compare ID GOOD", "compare previous ID"),
+    *("export --csv - --level trials", "export --openmetrics - --history"),
+    *("export --junit -", "export --markdown -"),
+    "capacity --clients 1000 --lease-s 3600",
 )
 GO_ON = {"list", "export", "review", "capacity", "report"}
 """Commands that show what can be read, whatever else there is."""
@@ -46,7 +37,7 @@ def test_no_odd_record_ends_a_command_or_hides_another(
     root = tmp_path / "results"
     odd, output = archive_of(root, seed, pattern)
     monkeypatch.setenv("LEASELAB_RESULTS", str(root))
-    readers = list(READERS)
+    readers = [reader.split() for reader in READERS]
     if seed % 6 == 0:  # this takes seconds
         readers += [["report", "-o", str(tmp_path / "report")]]
     for reader in readers:

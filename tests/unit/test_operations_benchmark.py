@@ -23,9 +23,11 @@ def test_all_operations_of_a_server_are_in_it(kind):
     assert known == {*OF_ANY, *(name for names in own for name in names)}
 
 
+PLAN = {"name": "operate", "operations": ["reload", "pause-1s"], "rate": 1000}
+
+
 def test_a_row_has_what_clients_noticed_of_an_operation(tmp_path):
-    plan = {"name": "operate", "operations": ["reload", "pause-1s"], "rate": 1000}
-    first, second = rows_of(archived(tmp_path, 1, rounds=1, **plan))
+    first, second = rows_of(archived(tmp_path, 1, rounds=1, **PLAN))
     assert (first.operation, second.operation) == ("reload", "pause-1s")
     assert second.stall_s == pytest.approx(1.0, abs=0.01)
     assert (second.late, second.lost, second.why, second.rate) == (0, 0, "", 1000)
@@ -33,8 +35,7 @@ def test_a_row_has_what_clients_noticed_of_an_operation(tmp_path):
 
 
 def test_what_the_archive_has_is_not_measured_again(tmp_path, capsys):
-    plan = {"name": "operate", "operations": ["reload", "pause-1s"], "rate": 1000}
-    made = archived(tmp_path / "made", 1, rounds=1, **plan)
+    made = archived(tmp_path / "made", 1, rounds=1, **PLAN)
     scenario = replace(made.scenario, name="v4-memfile")
     ident = made.id.replace(made.scenario.name, scenario.name)
     archive_result(tmp_path / "results", replace(made, id=ident, scenario=scenario))

@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import math
 import random
 import re
 from functools import partial
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.contracts import contract_module
+from tests.contracts import contract_fixture
 from tests.doubles import Killed
 from tests.formula import (
     PROFILE,
@@ -50,18 +49,12 @@ both = partial(compared, paired=True, unit=UNIT)
 SLOWER = {"main;answer": 9.0, "main;answer;weigh_options": 0.8, "main;receive": 2.0}
 
 
-@pytest.fixture(scope="module")
-def contract():
-    """The contract's module for profiles."""
-    with contract_module("contract", "leaselab_contract.profile") as result:
-        yield result
+contract = contract_fixture("contract", "leaselab_contract.profile")
 
 
-@pytest.fixture(scope="module")
-def printed():
-    """What perf 6.12 of Debian 13 printed of a C++ program with two threads of a pool."""
-    text = gzip.decompress((DATA / "perf-script.txt.gz").read_bytes()).decode()
-    return text.splitlines()
+def printed(name):
+    """What perf 6.12 of Debian 13 printed."""
+    return gzip.decompress((DATA / f"{name}.txt.gz").read_bytes()).decode().splitlines()
 
 
 @pytest.fixture
@@ -78,28 +71,25 @@ def read(store, record):
 # --- what perf prints -----------------------------------------------------------------
 
 
-def test_each_sample_is_in_one_stack_with_its_outermost_function_first(contract, printed):
+def test_each_sample_is_in_one_stack_with_its_outermost_function_first(contract):
     """Threads of a pool share a name; names of C++ are whole, files stand for the others."""
-    folded = contract.fold(printed)
-    heads = [line for line in printed if line and not line.startswith("\t")]
+    lines = printed("perf-script")
+    folded = contract.fold(lines)
+    heads = [line for line in lines if line and not line.startswith("\t")]
     assert {line.rsplit(maxsplit=1)[0] for line in heads} == {"wire pool-0", "wire pool-1"}
     assert folded["samples"] == len(heads) == sum(folded["stacks"].values())
     assert folded["lost"] == 0
     assert folded["sampled_s"] == pytest.approx(len(heads) * 10309278e-9)
     assert all(stack.startswith("wire pool;[libc.so.6];") for stack in folded["stacks"])
     callers = {name for stack in folded["stacks"] for name in stack.split(";")}
-    assert {
-        "wire::weigh(unsigned int)",
-        "wire::pack(wire::Packet<int>&, int)",
-        "[libstdc++.so.6.0.33]",
-    } <= callers
+    names = {"wire::weigh(unsigned int)", "wire::pack(wire::Packet<int>&, int)"}
+    assert callers >= {*names, "[libstdc++.so.6.0.33]"}
     assert not any("unknown" in name for name in callers)
 
 
 def test_time_in_the_kernel_is_of_the_function_that_called_it(contract):
-    """What perf printed in a container with CAP_SYS_ADMIN, which lacks the kernel's symbols."""
-    text = gzip.decompress((DATA / "perf-script-kernel.txt.gz").read_bytes()).decode()
-    stacks = contract.fold(text.splitlines())["stacks"]
+    """In a container with CAP_SYS_ADMIN, which lacks the kernel's symbols."""
+    stacks = contract.fold(printed("perf-script-kernel"))["stacks"]
     outside = "net;_start;__libc_start_main;[libc.so.6];main;sendto;[libc.so.6]"
     assert stacks[f"{outside};[kernel]"] > 0.8 * sum(stacks.values())
 
@@ -115,23 +105,16 @@ def test_functions_of_the_kernel_are_marked_and_lost_samples_are_counted(contrac
         "\t    55d0aa05 dhcp_packet (/usr/sbin/dnsmasq)",
     ]
     folded = contract.fold(lines)
-    assert folded["stacks"] == {
-        "dnsmasq;dhcp_packet;udp_sendmsg_[k]": 1,
-        "dnsmasq;dhcp_packet": 1,
-    }
-    assert folded["lost"] == 17
+    stacks = {"dnsmasq;dhcp_packet;udp_sendmsg_[k]": 1, "dnsmasq;dhcp_packet": 1}
+    assert (folded["stacks"], folded["lost"]) == (stacks, 17)
 
 
 def test_why_perf_may_not_sample_is_one_line(contract):
     """The words are those of perf 6.12 under Docker's own filter of system calls."""
-    words = (
-        "perf_event_open(..., PERF_FLAG_FD_CLOEXEC) failed with unexpected error 1 "
-        "(Operation not permitted)\nError:\nNo permission to enable cpu-clock event.\n\n"
-    )
-    message = contract.refused(words)
-    assert message.startswith(
-        "perf may not sample here: No permission to enable cpu-clock event. (found kernel."
-    )
+    why = "No permission to enable cpu-clock event."
+    words = "perf_event_open(...) failed with unexpected error 1 (Operation not permitted)"
+    message = contract.refused(f"{words}\nError:\n{why}\n\n")
+    assert message.startswith(f"perf may not sample here: {why} (found kernel.")
     assert "\n" not in message
 
 
@@ -165,10 +148,10 @@ def test_a_round_that_was_interrupted_is_repeated_and_comes_to_the_same():
 
 def test_clients_that_come_back_are_served_once_before_the_profile_is_taken():
     """A server that searches a list of its clients: new ones are more than it can serve."""
-    slow = {"capacity": 2000.0, "grows": 0.001}
-    new = formula_point(formula_bench(**PROFILE), Zones(**slow))
-    given = {**PROFILE, "returning": 600}
-    back = formula_point(formula_bench(**given), Zones(**slow))
+    new, back = (
+        formula_point(formula_bench(**PROFILE, **more), Zones(capacity=2000.0, grows=0.001))
+        for more in ({}, {"returning": 600})
+    )
     for lossy, round_ in zip(new.rounds, back.rounds, strict=True):
         filling, sampled = round_.trials
         assert (filling.rate, filling.duration_s) == (500, 2)
@@ -189,10 +172,8 @@ def test_the_parts_of_a_transaction_add_up_to_the_latency_that_the_generator_saw
     trial = replace(point.rounds[0].shown, figures={"latency_us": 15.0}, cpu_us=12.0)
     waits = {"lock": 4e-6 * trial.completed, "page fault": 3e-6 * trial.completed}
     divided = parts(trial, Sampled("cpu-clock", 1, 1.0, 0, {}, waits))
-    assert divided == pytest.approx(
-        {"lock": 4.0, "page fault": 3.0, "cpu_us": 12.0, "queue_us": -4.0}
-    )
-    assert math.fsum(divided.values()) == pytest.approx(15.0)
+    wanted = {"lock": 4.0, "page fault": 3.0, "cpu_us": 12.0, "queue_us": -4.0}  # of 15 in all
+    assert divided == pytest.approx(wanted)
 
 
 def test_show_has_a_table_of_the_parts_with_the_longest_first(two, capsys):
@@ -223,24 +204,11 @@ def test_where_no_profile_may_be_taken_or_has_samples_the_result_says_so():
 
 def test_samples_become_time_of_each_transaction_and_the_rest_is_reported():
     """A function that calls itself counts once, and its versions are one."""
-    time_spent = spent("main;answer 30\nmain;receive 10\n", sampled_us=8.0, cpu_us=10.0)
-    assert time_spent.own == {"answer": 6.0, "receive": 2.0, NOT_SAMPLED: 2.0}
-    assert (time_spent.whole["main"], time_spent.all) == (8.0, 10.0)
-    text = "walk;walk.part.0;walk.isra.3.cold 4\nwalk 4\n"
-    time_spent = spent(text, sampled_us=8.0, cpu_us=None)
-    assert time_spent.whole == time_spent.own == {"walk": 8.0}
-
-
-def test_the_function_that_grew_is_named_first(two):
-    store, (base, other) = two
-    functions = both(read(store, base), read(store, other))
-    first = functions.functions[0]
-    assert first.name == "weigh_options"
-    assert first.own.difference == pytest.approx(0.8, rel=0.02)
-    assert [function.name for function in functions.grown] == ["weigh_options"]
-    answer = next(function for function in functions.functions if function.name == "answer")
-    assert answer.whole.difference == pytest.approx(0.8, rel=0.02)
-    assert answer.own.difference == pytest.approx(0.0, abs=0.01)
+    cost = spent("main;answer 30\nmain;receive 10\n", sampled_us=8.0, cpu_us=10.0)
+    assert cost.own == {"answer": 6.0, "receive": 2.0, NOT_SAMPLED: 2.0}
+    assert (cost.whole["main"], cost.all) == (8.0, 10.0)
+    cost = spent("walk;walk.part.0;walk.isra.3.cold 4\nwalk 4\n", sampled_us=8.0, cpu_us=None)
+    assert cost.whole == cost.own == {"walk": 8.0}
 
 
 def rounds(rng, costs, number=8):
@@ -248,11 +216,10 @@ def rounds(rng, costs, number=8):
     made = []
     for _ in range(number):
         speed = rng.gauss(1.0, 0.02)
-        counts = {
-            name: max(0, round(rng.gauss(60 * cost, (60 * cost) ** 0.5)))
+        text = "".join(
+            f"main;{name} {max(0, round(rng.gauss(60 * cost, (60 * cost) ** 0.5)))}\n"
             for name, cost in costs.items()
-        }
-        text = "".join(f"main;{name} {count}\n" for name, count in counts.items())
+        )
         made.append(spent(text, speed * sum(costs.values()), None))
     return made
 
@@ -295,9 +262,8 @@ def test_a_sentence_a_table_and_a_comment_name_the_function(two):
     store, (base, other) = two
     result = difference(base, other, read(store, base), read(store, other))
     assert f"0 {UNIT} in A, " in summary(result)
-    stream = io.StringIO()
-    print_profile(result, stream)
     assert "Grew most: weigh_options +0.80" in summary(result)
+    print_profile(result, stream := io.StringIO())
     table = stream.getvalue().split("\n\n")[1].splitlines()
     assert table[1].split()[:4] == ["weigh_options", "0.00", "0.80", "+0.80*"]
     comment = markdown_of_profiles(result)
@@ -310,9 +276,9 @@ def test_compare_reports_the_profile_beside_its_verdict(two, capsys):
     words = ["compare", base.id, other.id, "--threshold", "50", "--results", str(store.root)]
     assert main([*words, "--json"]) == 0
     profile = json.loads(capsys.readouterr().out)["profile"]
-    assert profile["paired"] is True
-    assert profile["functions"][0]["name"] == "weigh_options"
-    assert profile["functions"][0]["own"]["seen"] is True
+    first = profile["functions"][0]
+    assert (profile["paired"], first["name"]) == (True, "weigh_options")
+    assert first["own"]["seen"] is True
     assert main(words) == 0
     assert "Grew most: weigh_options" in capsys.readouterr().out
 
@@ -323,9 +289,8 @@ def test_the_page_of_the_experiment_has_the_table_and_the_flame_graph(two, tmp_p
     (page,) = (tmp_path / "report" / "experiment").glob("*.html")
     text = page.read_text(encoding="utf-8")
     (title,) = re.findall(r"<h1>(.*?) <small>", text)
-    assert re.fullmatch(
-        r"B spends more in weigh_options: \+0\.[78]\d ± 0\.\d\d µs per query", title
-    )
+    more = r"B spends more in weigh_options: \+0\.[78]\d ± 0\.\d\d µs per query"
+    assert re.fullmatch(more, title)
     assert f"<title>{title} · Leaselab</title>" in text
     assert text.index("Grew most: weigh_options") < text.index("Differential flame graph")
     assert 'data-chart="flames"' in text
@@ -335,9 +300,15 @@ def test_the_page_of_the_experiment_has_the_table_and_the_flame_graph(two, tmp_p
     assert "to the best" not in text
 
 
-def test_a_box_lies_above_its_caller_and_is_as_wide_as_what_it_costs(two):
+def test_the_function_that_grew_is_first_and_its_box_above_its_caller_is_as_wide(two):
     store, (base, other) = two
     functions = both(read(store, base), read(store, other))
+    assert [function.name for function in functions.grown] == ["weigh_options"]
+    assert functions.functions[0] == functions.grown[0]
+    assert functions.grown[0].own.difference == pytest.approx(0.8, rel=0.02)
+    answer = next(function for function in functions.functions if function.name == "answer")
+    assert answer.whole.difference == pytest.approx(0.8, rel=0.02)
+    assert answer.own.difference == pytest.approx(0.0, abs=0.01)
     boxes = {box["name"]: box for box in flames(functions)["layer"][0]["data"]["values"]}
     inner, outer = boxes["weigh_options"], boxes["answer"]
     assert inner["row"] == outer["row"] + 1
@@ -350,8 +321,8 @@ def test_a_name_that_would_be_more_than_a_name_is_one(tmp_path):
     archived_profiles(tmp_path / "results", {"main;answer": 9.0, f"main;{ATTACK}": 1.0})
     write_site(Store(tmp_path / "results"), tmp_path / "report")
     (page,) = (tmp_path / "report" / "experiment").glob("*.html")
-    assert "<script>window" not in page.read_text(encoding="utf-8")
-    assert "<script>window" not in page.with_suffix(".js").read_text(encoding="utf-8")
+    for path in (page, page.with_suffix(".js")):
+        assert "<script>window" not in path.read_text(encoding="utf-8")
 
 
 def test_a_profile_is_a_median_cost_with_the_share_that_was_sampled(two):

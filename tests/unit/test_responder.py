@@ -1,13 +1,14 @@
 """The server contract of the responder, with the real program on addresses of this machine."""
 
+import hashlib
 import json
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from tests.load_programs import load_programs
+from tests.plays import ended
 from tests.role_modules import ROLES, load
 from tests.waiting import until
 
@@ -51,11 +52,7 @@ class Contract:
                 "argv": [str(load_programs() / "leaserespond"), *self.arguments],
                 "pid_file": str(folder / "run" / "pid"),
                 "output_file": str(folder / "run" / "out"),
-                "log_files": [],
                 "error_words": ["leaserespond: "],
-                "noise_words": [],
-                "user": None,
-                "stop_signal": "SIGTERM",
             },
             "counts_file": str(self.counts),
             "interface": "lo",
@@ -63,19 +60,15 @@ class Contract:
             "version": "0.1.0",
         }
         (folder / "variants" / "at.1").mkdir(parents=True)
-        self.add()
+        self.write()
 
-    def add(self, *words):
-        """Have its command line end with words."""
-        self.settings["process"]["argv"] += words
+    def write(self):
+        """Write its settings."""
         settings = self.program.parent / "variants/at.1/server.json"
         settings.write_text(json.dumps(self.settings))
 
-    def __call__(self, verb, stdin=""):
-        argv = [self.program, verb, "at.1"]
-        done = subprocess.run(argv, input=stdin, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout.splitlines()[-1])
+    def __call__(self, verb):
+        return json.loads(ended([self.program, verb, "at.1"]).stdout.splitlines()[-1])
 
 
 @pytest.fixture
@@ -96,7 +89,7 @@ def offered(*load, late_s=5):
     """What leaseload reports of a load."""
     waits = ("--late", str(late_s), "--grace", "0")
     argv = [load_programs() / "leaseload", *load, "--server", SERVER, *waits]
-    return json.loads(subprocess.run(argv, capture_output=True, check=True).stdout)
+    return json.loads(ended(argv).stdout)
 
 
 def of_clients(count, **limits):
@@ -128,12 +121,11 @@ def test_what_it_runs_with_is_its_command_line_whatever_its_seed(contract, tmp_p
     responder = contract("dhcp4", capacity=2000.0, drop_first=0.5)
     file = tmp_path / "arguments"
     file.write_text("\n".join(responder.arguments) + "\n")
-    written = subprocess.run(["sha256sum", file], capture_output=True, check=True, text=True)
     hashes, lost = set(), set()
     for _ in range(3):
         hashes.add(responder("start")["config_sha256"])
         lost.add(of_clients(400, late_s=0.3)["lost"])
-    assert hashes == {written.stdout.split()[0]}
+    assert hashes == {hashlib.sha256(file.read_bytes()).hexdigest()}
     assert len(lost) > 1  # three equal numbers of 400 by chance: one in 2000
 
 
@@ -168,15 +160,11 @@ def test_a_reset_drops_what_waits(contract):
 
 def test_one_that_does_not_start_says_why(contract):
     responder = contract("dhcp4")
-    taken = ["--listen", "198.18.255.255"]
-    place = responder.settings["process"]["argv"].index("--listen")
-    responder.settings["process"]["argv"][place : place + 2] = taken
-    responder.add()
-    done = subprocess.run(
-        [responder.program, "start", "at.1"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1
-    assert "leaserespond: 198.18.255.255:67: Cannot assign requested address" in done.stderr
+    argv = responder.settings["process"]["argv"]
+    argv[argv.index("--listen") + 1] = "198.18.255.255"
+    responder.write()
+    said = ended([responder.program, "start", "at.1"], 1).stderr
+    assert "leaserespond: 198.18.255.255:67: Cannot assign requested address" in said
 
 
 @pytest.mark.parametrize("name", FAMILY)
@@ -186,30 +174,19 @@ def test_every_scenario_has_a_command_line_that_the_program_takes(name):
     protocol = "dns" if "queries" in scenario.load else f"dhcp{scenario.load['family']}"
     where = ("198.18.255.255", "nosuch0")
     asked = arguments(scenario.server.options, protocol, *where, scenario.transport)
-    done = subprocess.run(
-        [load_programs() / "leaserespond", *asked], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1, done.stderr  # 2 for a command line that it does not take
+    done = ended([load_programs() / "leaserespond", *asked], 1)  # 2 if it does not take it
     assert "No such device" in done.stderr
 
 
 def test_options_are_written_as_the_program_has_them():
-    options = {
-        **DEFAULTS,
-        "capacity": 2000.0,
-        "overload": "collapses",
-        "delay_most_ms": 0.5,
-        "stall_ms": 20.0,
-        "stall_every_ms": 200.0,
-        "warm_up_factor": 3.0,
-        "warm_up_ms": 1500.0,
-        "drop_first": 0.004,
-    }
+    stall = {"stall_ms": 20.0, "stall_every_ms": 200.0, "delay_most_ms": 0.5}
+    warm_up = {"warm_up_factor": 3.0, "warm_up_ms": 1500.0}
+    load = {"capacity": 2000.0, "overload": "collapses", "drop_first": 0.004}
+    options = DEFAULTS | stall | warm_up | load
     assert arguments(options, "dhcp6", "198.18.0.10", "eth1") == [
         *("dhcp6", "--interface", "eth1", "--queue", "256", "--capacity", "2000"),
         *("--overload", "collapses", "--drop-first", "0.004", "--delay", "0-0.5"),
         *("--stall", "20@200", "--warm-up", "3@1500"),
     ]
-    assert arguments(DEFAULTS, "dns", "198.18.0.10", "eth1") == [
-        *("dns", "--listen", "198.18.0.10", "--interface", "eth1", "--queue", "256"),
-    ]
+    plain = ["dns", "--listen", "198.18.0.10", "--interface", "eth1", "--queue", "256"]
+    assert arguments(DEFAULTS, "dns", "198.18.0.10", "eth1") == plain

@@ -21,9 +21,8 @@ MADE = {
     "flags": ["BROADCAST", "UP"],
     "linkinfo": {"info_kind": "macvlan", "info_data": {"mode": "bridge"}},
     "addr_info": [
-        {"local": "198.18.0.11", "prefixlen": 24},
-        {"local": "2001:2:0:1::11", "prefixlen": 64},
-        {"local": "fe80::411:22ff:fe33:4455", "prefixlen": 64},
+        {"local": local, "prefixlen": bits}
+        for local, bits in (("198.18.0.11", 24), ("2001:2:0:1::11", 64), ("fe80::411", 64))
     ],
 }
 
@@ -33,23 +32,17 @@ def missing(*links):
     return [" ".join(argv) for argv in result]
 
 
-def test_a_host_without_it_gets_it_whole():
+def test_a_host_without_it_gets_it_whole_and_what_it_lost_comes_back():
     own = second_place.hardware_address(PARENT["address"], DEVICE)
-    assert missing(PARENT) == [
-        f"link add link eth1 name leaselab2 address {own} type macvlan mode bridge",
+    up, four, six = (
         "link set leaselab2 up",
-        "address add 198.18.0.11/24 dev leaselab2 metric 512",
-        "address add 2001:2:0:1::11/64 dev leaselab2 metric 512",
-    ]
-
-
-def test_what_it_lost_comes_back():
+        *(f"address add {address} dev leaselab2 metric 512" for address in ADDRESSES),
+    )
+    made = f"link add link eth1 name leaselab2 address {own} type macvlan mode bridge"
+    assert missing(PARENT) == [made, up, four, six]
     assert missing(PARENT, MADE) == []
     lost = {**MADE, "flags": ["BROADCAST"], "addr_info": MADE["addr_info"][:1]}
-    assert missing(PARENT, lost) == [
-        "link set leaselab2 up",
-        "address add 2001:2:0:1::11/64 dev leaselab2 metric 512",
-    ]
+    assert missing(PARENT, lost) == [up, six]
 
 
 @pytest.mark.parametrize(
@@ -87,8 +80,8 @@ def test_an_address_on_another_device_is_reported():
     assert second_place.misplaced([PARENT, MADE], DEVICE, ADDRESSES) == []
 
 
-RIGHT = {"all/arp_ignore": 1, "all/arp_announce": 2}
-"""As a lab's container has it."""
+BOTH, RIGHT = ("eth1", DEVICE), {"all/arp_ignore": 1, "all/arp_announce": 2}
+"""The devices, and how a lab's container has their settings."""
 
 
 @pytest.mark.parametrize(
@@ -97,12 +90,7 @@ RIGHT = {"all/arp_ignore": 1, "all/arp_announce": 2}
         # A host as Debian has it: no filter, and every device answers for all addresses.
         (
             {},
-            {
-                "eth1/arp_ignore": 1,
-                "leaselab2/arp_ignore": 1,
-                "eth1/arp_announce": 2,
-                "leaselab2/arp_announce": 2,
-            },
+            {f"{at}/arp_ignore": 1 for at in BOTH} | {f"{at}/arp_announce": 2 for at in BOTH},
         ),
         (
             {"eth1/arp_ignore": 1, "all/arp_announce": 1},
@@ -115,12 +103,11 @@ RIGHT = {"all/arp_ignore": 1, "all/arp_announce": 2}
     ],
 )
 def test_the_kernel_answers_and_takes_what_comes_in_at_each_device(tmp_path, values, changed):
-    for device in ("all", "eth1", DEVICE):
+    for device in ("all", *BOTH):
         folder = tmp_path / "sys/net/ipv4/conf" / device
         folder.mkdir(parents=True)
         for name in ("arp_ignore", "arp_announce", "rp_filter"):
             value = values.get(f"{device}/{name}", 0)
             (folder / name).write_text(f"{value}\n", encoding="ascii")
-    assert second_place.settings("eth1", DEVICE, tmp_path) == {
-        f"net/ipv4/conf/{name}": value for name, value in changed.items()
-    }
+    wanted = {f"net/ipv4/conf/{name}": value for name, value in changed.items()}
+    assert second_place.settings("eth1", DEVICE, tmp_path) == wanted

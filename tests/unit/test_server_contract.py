@@ -38,13 +38,12 @@ def failure(act):
 def sampled(variant):
     """A sample with all that the kind has to say."""
     kind = variant.kind
-    return until(
-        lambda: variant.server().take(),
-        lambda taken: (
-            (taken["counters"] or not kind.counters)
-            and (taken["held"] is not None or not kind.fill)
-        ),
-    )
+
+    def is_whole(taken):
+        has_all = taken["counters"] or not kind.counters
+        return has_all and (taken["held"] is not None or not kind.fill)
+
+    return until(lambda: variant.server().take(), is_whole)
 
 
 @of(KINDS)
@@ -122,6 +121,11 @@ def test_one_that_holds_nothing_has_nothing_to_empty(variant):
     assert variant.running() == [pid]
 
 
+def not_ready(server):
+    """Why it is not, once it answers."""
+    return str(until(lambda: failure(server.ready), lambda it: not isinstance(it, OSError)))
+
+
 @of(OF_ZONES)
 def test_one_that_answers_without_its_data_is_not_ready(variant):
     """REFUSED is the fastest of all answers."""
@@ -129,10 +133,7 @@ def test_one_that_answers_without_its_data_is_not_ready(variant):
     for records, (rcode, code) in itertools.product((0, 1), RCODES.items()):
         if (records, rcode) != (1, "NOERROR"):
             variant.be(rcode=code, records=records)
-            error = until(
-                lambda: failure(variant.server().ready), lambda it: not isinstance(it, OSError)
-            )
-            assert f"answers {rcode} with {records} " in str(error)
+            assert f"answers {rcode} with {records} " in not_ready(variant.server())
 
 
 @of(BOUND)
@@ -140,8 +141,7 @@ def test_an_answer_of_another_at_its_port_is_not_its_own(variant):
     """named goes on without a socket where another one has the port."""
     variant.server().start()
     other = variant.server(**{variant.kind.port: 9})
-    error = until(lambda: failure(other.ready), lambda it: not isinstance(it, OSError))
-    assert "not serve UDP port 9" in str(error)
+    assert "not serve UDP port 9" in not_ready(other)
 
 
 @of(KINDS)

@@ -90,19 +90,13 @@ def test_a_process_of_nsd_that_was_replaced_is_a_server_that_died(variant):
 
 
 @of("nsd")
-def test_a_command_that_is_refused_is_no_answer(variant):
+def test_a_command_that_is_refused_or_a_socket_that_closes_is_no_count_of_zero(variant):
     variant.server().start()
     control = importlib.import_module("leaselab_contract.control")
     said = failure(lambda: control.ask(variant.settings["socket"], "NSDCT1", "nonsense", 60.0))
     assert "unknown command 'nonsense'" in said
     assert variant.asked()[-1] == "NSDCT1 nonsense"
-
-
-@of("nsd")
-@pytest.mark.usefixtures("variant")
-def test_a_control_socket_that_closes_without_an_answer_is_no_count_of_zero(tmp_path):
-    control = importlib.import_module("leaselab_contract.control")
-    path = str(tmp_path / "closes")
+    path = str(variant.folder / "closes")
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
         listening.listen()
@@ -145,11 +139,9 @@ def test_only_caches_that_begin_empty_are_purged(variant):
     variant.server().start()
     variant.be(held=7)
     variant.server().reset()
-    assert variant.asked().count("pdns_control --config-dir=/etc/pdns-of-a-test purge") == (
-        variant.settings["cache"] == "cold"
-    )
-    hot = variant.server(cache="hot")
-    assert hot.reset() == {"held": None, "was": None}
+    purge = "pdns_control --config-dir=/etc/pdns-of-a-test purge"
+    assert variant.asked().count(purge) == (variant.settings["cache"] == "cold")
+    assert variant.server(cache="hot").reset() == {"held": None, "was": None}
 
 
 @pytest.fixture
@@ -164,25 +156,23 @@ def test_rows_are_as_the_tables_have_them_between_what_copies_them(powerdns):
     made, records = zones.rows((DATA / "powerdns/zone2json.json").read_text(encoding="utf-8"))
     assert made == ["1\ttest0000001.test\tNATIVE\n", "2\ttest0000002.test\tNATIVE\n"]
     assert len(records) == 12
-    assert records[0] == (
-        "1\ttest0000001.test\tSOA\t"
-        "a.invalid hostmaster.test0000001.test 0 10800 3600 604800 3600\t3600\t0\n"
-    )
+    soa = "a.invalid hostmaster.test0000001.test 0 10800 3600 604800 3600"
+    assert records[0] == f"1\ttest0000001.test\tSOA\t{soa}\t3600\t0\n"
     assert records[4] == "1\ttest0000001.test\tMX\tmail.test0000001.test\t3600\t10\n"
     assert '\tTXT\t"back\\\\\\\\slash \\\\"quoted\\\\" \\\\009tab"\t' in records[5]
-    sql = zones.copy_sql(made, records)
-    _, first, second, _ = sql.split("COPY ")[0], *sql.split("COPY ")[1:], ""
-    assert first.splitlines()[1:3] == [line.rstrip("\n") for line in made]
-    assert second.splitlines()[1:13] == [line.rstrip("\n") for line in records]
+    _, first, second = zones.copy_sql(made, records).split("COPY ")
+    assert first.splitlines(True)[1:3] == made
+    assert second.splitlines(True)[1:13] == records
 
 
 def test_the_list_of_zones_has_the_path_of_each_file(powerdns, tmp_path):
-    (tmp_path / "zones.tsv").write_text("z1.test.\tzone.zone\nz2.test.\tzone.zone\n", "ascii")
-    powerdns("zones").write_list({"data": {"folder": str(tmp_path)}}, tmp_path / "zones.conf")
-    assert (tmp_path / "zones.conf").read_text(encoding="ascii") == "".join(
-        f'zone "z{number}.test" {{ type master; file "{tmp_path}/zone.zone"; }};\n'
-        for number in (1, 2)
-    )
+    names, place = ("z1.test", "z2.test"), tmp_path / "zones.conf"
+    text = "".join(f"{name}.\tzone.zone\n" for name in names)
+    (tmp_path / "zones.tsv").write_text(text, "ascii")
+    powerdns("zones").write_list({"data": {"folder": str(tmp_path)}}, place)
+    assert place.read_text("ascii").splitlines() == [
+        f'zone "{name}" {{ type master; file "{tmp_path}/zone.zone"; }};' for name in names
+    ]
 
 
 UTIL = """#!/bin/sh
@@ -202,15 +192,9 @@ def test_lmdb_files_of_other_zones_are_made_again_and_not_of_some(powerdns, tmp_
     state.mkdir()
     (state / "old.lmdb").touch()
     (state / "made.json").write_text(f'{{"sha256": "{said}", "shards": 64}}' if said else "")
-    config = {
-        "database": None,
-        "state_folder": str(state),
-        "util_program": str(util),
-        "data": {"made": {"sha256": "abc"}, "zones": 2, "folder": str(tmp_path)},
-        "store": {"shards": 64},
-        "load_folder": "/load",
-        "config_folder": "/own",
-    }
+    folders = {"state_folder": str(state), "load_folder": "/load", "config_folder": "/own"}
+    config = {"database": None, "util_program": str(util), "store": {"shards": 64}, **folders}
+    config["data"] = {"made": {"sha256": "abc"}, "zones": 2, "folder": str(tmp_path)}
     store = powerdns("store")
     assert store.prepare(config) == {}
     assert (state / "old.lmdb").exists() == (said == "abc")
@@ -225,10 +209,23 @@ def test_lmdb_files_of_other_zones_are_made_again_and_not_of_some(powerdns, tmp_
 @pytest.mark.parametrize("key", ["", "leaselab.test:bGFi"])
 def test_a_zone_is_updated_by_its_key_if_there_is_one(powerdns, key):
     config = {"known_name": "tld.test.", "store": {"update_key": key}}
-    first, *others = powerdns("zones").allowing(config)
-    assert first == ("set-meta", "tld.test", "SOA-EDIT-DNSUPDATE", "INCREASE")
-    of_key = [
-        ("import-tsig-key", "leaselab.test", "hmac-sha256", "bGFi"),
-        ("set-meta", "tld.test", "TSIG-ALLOW-DNSUPDATE", "leaselab.test"),
-    ]
-    assert others == (of_key if key else [])
+    first, *others = map(" ".join, powerdns("zones").allowing(config))
+    assert first == "set-meta tld.test SOA-EDIT-DNSUPDATE INCREASE"
+    imported = "import-tsig-key leaselab.test hmac-sha256 bGFi"
+    allowed = "set-meta tld.test TSIG-ALLOW-DNSUPDATE leaselab.test"
+    assert others == ([imported, allowed] if key else [])
+
+
+def test_a_server_that_is_counted_has_the_configuration_that_was_deployed(powerdns, tmp_path):
+    def reported(*lines, counted=("--lmdb-map-size=1024",)):
+        program, text = tmp_path / "control", "\n".join(("# Autogenerated now", *lines))
+        program.write_text(f"#!/bin/sh\ncat <<'END'\n{text}\nEND\n")
+        program.chmod(0o755)
+        settings = {"control_program": program, "config_folder": "x"}
+        settings["process"] = {"counted_argv": [*counted]}
+        return powerdns("control").config_hash(settings)
+
+    deployed = reported("# lmdb-map-size=16000", "local-port=53")
+    assert reported("lmdb-map-size=1024", "local-port=53") == deployed
+    assert reported("lmdb-map-size=1024", "local-port=54") != deployed
+    assert reported("lmdb-map-size=1024", "local-port=53", counted=()) != deployed

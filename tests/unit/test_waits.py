@@ -1,6 +1,8 @@
 """What a server's threads wait for: causes by /proc, their division, and a real process."""
 
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -12,7 +14,8 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.contracts import contract_module
+from tests.contracts import contract_fixture
+from tests.waiting import until
 
 SHARES = st.dictionaries(
     st.sampled_from(["", "database", "sync", "page fault"]), st.integers(1, 900), max_size=4
@@ -56,11 +59,7 @@ print(json.dumps(spent))
 """
 
 
-@pytest.fixture(scope="module")
-def contract():
-    """The contract's module for waits."""
-    with contract_module("contract", "leaselab_contract.waits") as result:
-        yield result
+contract = contract_fixture("contract", "leaselab_contract.waits")
 
 
 def cause(contract, kind, first=0, second=0, **at):
@@ -81,14 +80,11 @@ def test_a_thread_runs_or_waits_in_a_call_that_says_for_what(contract):
         assert [cause(contract, kind, number) for number in (7, 8)] == ["database", ""]
 
 
-def test_a_poll_of_one_is_a_wait_at_it_and_one_of_several_is_for_something_to_do(contract):
-    assert cause(contract, "poll", polled=7) == "database"
-    assert cause(contract, "poll", polled=None) == ""
-
-
-@pytest.mark.parametrize(("operation", "what"), [(128, "lock"), (134, "lock"), (393, "")])
-def test_a_mutex_is_a_lock_and_a_condition_variable_something_to_do(contract, operation, what):
-    assert cause(contract, "futex", 0x1000, operation) == what
+def test_a_poll_of_several_and_a_condition_variable_are_for_something_to_do(contract):
+    """A poll of one is a wait at it, and a mutex is a lock."""
+    assert [cause(contract, "poll", polled=it) for it in (7, None)] == ["database", ""]
+    for operation, what in ((128, "lock"), (134, "lock"), (393, "")):
+        assert cause(contract, "futex", 0x1000, operation) == what
 
 
 def test_what_a_server_has_connected_to_is_no_client(contract):
@@ -98,6 +94,10 @@ def test_what_a_server_has_connected_to_is_no_client(contract):
     assert contract.address_of("B80D01200000000000000000" + "01000000") == "2001:db8::1"
 
 
+def thread(looks, ran_s, ready_s, lived_s):
+    return SimpleNamespace(looks=looks, ran_s=ran_s, ready_s=ready_s, lived_s=lived_s)
+
+
 @given(
     threads=st.lists(
         st.tuples(SHARES, st.floats(1, 2), st.floats(0, 3), st.floats(0, 3)), min_size=1
@@ -105,9 +105,7 @@ def test_what_a_server_has_connected_to_is_no_client(contract):
 )
 def test_what_threads_waited_is_divided_without_a_rest(contract, threads):
     made = [
-        SimpleNamespace(
-            looks={**looks, "": 1}, ran_s=ran, ready_s=ready, lived_s=ran + ready + slept
-        )
+        thread({**looks, "": 1}, ran, ready, ran + ready + slept)
         for looks, ran, ready, slept in threads
     ]
     seconds = contract.divided(made, 10.0, 100, {})
@@ -123,8 +121,8 @@ def test_what_threads_waited_is_divided_without_a_rest(contract, threads):
 
 
 def test_a_thread_that_does_nothing_for_clients_does_not_count(contract):
-    serves = SimpleNamespace(looks={"sync": 5}, ran_s=1.0, ready_s=0.5, lived_s=2.0)
-    keeps_time = SimpleNamespace(looks={"sleep": 9}, ran_s=0.009, ready_s=0.0, lived_s=2.0)
+    serves = thread({"sync": 5}, 1.0, 0.5, 2.0)
+    keeps_time = thread({"sleep": 9}, 0.009, 0.0, 2.0)
     seconds = contract.divided([serves, keeps_time], 2.0, 9, {})
     assert seconds == {"processor": 0.5, "sync": 0.5}
 
@@ -173,41 +171,28 @@ def test_the_waits_of_a_real_process_are_those_that_it_measures_itself(contract)
         assert waits[name] / whole_s == pytest.approx(share, abs=4 * spread), name
 
 
-def stopped(pid):
-    """Whether a signal has stopped a process."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("T")
-
-
-def test_a_process_that_a_brake_stops_stands_still_for_the_time_of_the_brake(contract):
+def test_a_process_that_a_signal_stops_stands_still_for_as_long(contract):
     """On a busy machine it stops later than the signal says, and that is seen later still."""
-    spinning = [sys.executable, "-c", "while True: pass"]
-    held, ends = {"least": 0.0, "most": 0.0}, threading.Event()
-    with (
-        contract_module("contract", "leaselab_contract.brake") as brake,
-        subprocess.Popen(spinning, start_new_session=True) as server,
-    ):
+    looked, stopped_at = [], []
 
-        def hold():
-            while not ends.wait(0.010):
-                asked = time.monotonic()
-                with brake.stopped(server.pid):
-                    while not stopped(server.pid):
-                        pass
-                    seen = time.monotonic()
-                    time.sleep(0.010)
-                    held["least"] += time.monotonic() - seen
-                held["most"] += time.monotonic() - asked
+    def ends(seconds):
+        looked.append(time.sleep(seconds))
+        if len(looked) == 200:
+            stopped_at.append(time.monotonic())
+            os.kill(server.pid, signal.SIGSTOP)
+            stat = Path(f"/proc/{server.pid}/stat")
+            until(stat.read_text, lambda text: text.rpartition(") ")[2].startswith("T"))
+            stopped_at.append(time.monotonic())
+        return len(looked) > 500
 
-        holding = threading.Thread(target=hold)
-        watch, looked = contract.Watch([server.pid], str), []
-        began = time.monotonic()
-        holding.start()
-        watch.until(lambda seconds: looked.append(time.sleep(seconds)) or len(looked) > 500)
-        waits = watch.taken()
-        lived_s = time.monotonic() - began
-        ends.set()
-        holding.join()
-        server.kill()
-    share = waits["stopped by a signal"] / lived_s
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as server:
+        try:
+            watch, began = contract.Watch([server.pid], str), time.monotonic()
+            watch.until(ends)
+            waits, ended = watch.taken(), time.monotonic()
+        finally:
+            server.kill()
+    share = waits["stopped by a signal"] / (ended - began)
     reach = 4 * (share * (1 - share) / len(looked)) ** 0.5
-    assert held["least"] / lived_s - reach < share < held["most"] / lived_s + reach
+    most, least = ((ended - at) / (ended - began) for at in stopped_at)
+    assert least - reach < share < most + reach
