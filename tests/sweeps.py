@@ -55,9 +55,9 @@ def whole_rounds():
 CONFIRMED = {"warm_up_s": 1, "confirm_s": 6}
 
 
-def killed_once(procedure, at, *, before):
+def killed_once(procedure, at, *, before, **world):
     """A world whose engine was killed at an event and went on to the end, and its point."""
-    world = World(kill_at=at, kill_before=before)
+    world = World(kill_at=at, kill_before=before, **world)
     with pytest.raises(Killed):
         world.measure(bench(**procedure))
     world.kill_at = 10**9

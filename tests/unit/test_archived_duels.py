@@ -2,13 +2,14 @@
 
 import msgspec
 import pytest
+from tests.examples import round_of
 from tests.formula import archived
 
 from leaselab.analysis.comparison.archived_duels import FAILURES, facts_of
 from leaselab.analysis.duels.duel import Answer
 from leaselab.model.errors import Outcome
 from leaselab.model.procedures.duel import Duel
-from leaselab.model.record import Experiment, Reason, Round
+from leaselab.model.record import Experiment, Reason
 
 HASHES = [f"{number}" * 40 for number in range(1, 5)]
 
@@ -27,22 +28,19 @@ def pair(made):
         nonlocal count
         count += 1
         ids = tuple(f"20261124T1200{count:02d}Z-x-000{side}" for side in (1, 2))
-        experiment = Experiment(id=ids[0], points=ids, interleaved=True, both_up=True)
-        records = []
-        for side, (place, speed) in enumerate([(older, 1.0), (newer, ratio)]):
-            server = msgspec.structs.replace(made.server, commit=HASHES[place])
-            records.append(
-                msgspec.structs.replace(
-                    made,
-                    id=ids[side],
-                    started_at=f"2026-11-24T12:00:{count:02d}.000Z",
-                    procedure=Duel(),
-                    servers={"server": server},
-                    rounds=_rounds(speed, side),
-                    wall_s=120.0 + side,
-                    experiment=experiment,
-                )
+        records = [
+            msgspec.structs.replace(
+                made,
+                id=ids[side],
+                started_at=f"2026-11-24T12:00:{count:02d}.000Z",
+                procedure=Duel(),
+                servers={"server": msgspec.structs.replace(made.server, commit=HASHES[place])},
+                rounds=_rounds(speed, side),
+                wall_s=120.0 + side,
+                experiment=Experiment(id=ids[0], points=ids, interleaved=True, both_up=True),
             )
+            for side, (place, speed) in enumerate([(older, 1.0), (newer, ratio)])
+        ]
         records[1] = msgspec.structs.replace(records[1], **changes)
         return records
 
@@ -51,18 +49,10 @@ def pair(made):
 
 def _rounds(speed, side):
     """Rounds that scatter a little on one side."""
+    rates = [1000 * speed * (1 + 0.001 * side * (index % 3)) for index in range(1, 13)]
     return tuple(
-        Round(
-            index=index,
-            started_at="2026-11-24T12:00:00Z",
-            metrics={
-                "completed_rate": 1000 * speed * (1 + 0.001 * side * (index % 3)),
-                "loss_ratio": 0.05,
-            },
-            traffic_s=6.0,
-            wall_s=20.0,
-        )
-        for index in range(1, 13)
+        round_of(index=index, metrics={"completed_rate": rate, "loss_ratio": 0.05}, wall_s=20.0)
+        for index, rate in enumerate(rates, start=1)
     )
 
 
@@ -73,23 +63,22 @@ UNBUILT = {
 }
 
 
-def test_a_duel_is_read_with_its_ratio_its_time_and_its_id(pair):
+@pytest.mark.parametrize(
+    ("both_up", "find", "answer", "seconds"),
+    # by the drop that a search is to find
+    [(True, 0.03, Answer.SLOWER, 121), (False, 0.2, Answer.SAME, 241)],
+)
+def test_a_duel_is_read_with_its_ratio_its_time_and_its_id(
+    *, pair, both_up, find, answer, seconds
+):
     records = pair(0, 3)
-    (duel,) = facts_of(HASHES, records, 0.03).known.duels
-    assert (duel.older, duel.newer, duel.answer) == (0, 3, Answer.SLOWER)
+    experiment = msgspec.structs.replace(records[0].experiment, both_up=both_up)
+    records = [msgspec.structs.replace(item, experiment=experiment) for item in records]
+    (duel,) = facts_of(HASHES, records, find).known.duels
+    assert (duel.older, duel.newer, duel.answer, duel.id) == (0, 3, answer, records[0].id)
     assert duel.ratio == pytest.approx(0.95, abs=0.005)
     assert duel.ci95[0] < duel.ratio < duel.ci95[1]
-    assert duel.minutes == pytest.approx(121 / 60)
-    assert duel.id == records[0].id
-
-
-def test_servers_that_were_measured_one_after_the_other_took_both_times(pair):
-    records = pair(0, 3)
-    apart = msgspec.structs.replace(records[0].experiment, both_up=False)
-    records = [msgspec.structs.replace(record, experiment=apart) for record in records]
-    (duel,) = facts_of(HASHES, records, 0.2).known.duels
-    assert duel.minutes == pytest.approx(241 / 60)
-    assert duel.answer is Answer.SAME, "by the drop that this search is to find"
+    assert duel.minutes == pytest.approx(seconds / 60)
 
 
 def test_half_a_duel_and_one_of_the_newer_against_the_older_are_none(pair):

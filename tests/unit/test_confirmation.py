@@ -18,20 +18,21 @@ PROCEDURE = MaxRate(rounds=3)
 RATES = (2000.0, 2020.0, 1990.0)
 
 
+def kind(attempted: int, lost: int = 0) -> Part:
+    completed = attempted - lost
+    return Part(attempted=attempted, completed=completed, late=0, p50_s=None, p99_s=None)
+
+
 def lossy(rate: int, losses: Sequence[float], reason: str = "") -> Trial:
     """A trial that loses these shares, second by second."""
     completed = [round(rate * (1 - loss)) for loss in losses]
-    return trial_of(
-        rate,
-        len(losses),
-        rate * len(losses) - sum(completed),
-        valid=not reason,
-        reason=reason,
-        per_second=tuple(
-            Second(t=float(place), attempted=rate, completed=done, p50_s=None, p99_s=None)
-            for place, done in enumerate(completed)
-        ),
+    lost = rate * len(losses) - sum(completed)
+    seconds = tuple(
+        Second(t=float(place), attempted=rate, completed=done, p50_s=None, p99_s=None)
+        for place, done in enumerate(completed)
     )
+    how = {"valid": not reason, "reason": reason, "per_second": seconds}
+    return trial_of(rate, len(losses), lost, **how)
 
 
 def searched(rate: float, *more: Trial) -> Round:
@@ -62,12 +63,26 @@ def served(load, _number):
     return lossy(load.rate, [max(0.0, 1 - 2000 / load.rate)] * load.duration_s)
 
 
+def at(rate, losses, reason="", where=lambda _number: True):
+    """A server that loses so much at one load, in the trials that count; else it is sound."""
+
+    def shows(load, number):
+        if load.rate != rate or not where(number):
+            return served(load, number)
+        return lossy(rate, (losses * load.duration_s)[: load.duration_s], reason)
+
+    return shows
+
+
+def lengths(made):
+    return [seconds for rate, seconds in made if rate == BELOW]
+
+
 def test_one_trial_without_a_rest_one_above_the_rounds_an_overload_and_what_held_again():
     made, against, confirming = loads(served)
     assert made == [(BELOW, 60), (ABOVE, 3), (4 * BELOW, 3), (BELOW, 3)]
     assert BELOW < 0.95 * min(RATES) < max(RATES) * 1.05 < ABOVE
-    assert against is None
-    assert confirming.loss_ratio == 0
+    assert (against, confirming.loss_ratio) == (None, 0)
 
 
 @pytest.mark.parametrize(
@@ -76,14 +91,9 @@ def test_one_trial_without_a_rest_one_above_the_rounds_an_overload_and_what_held
 def test_a_server_that_stays_slow_after_an_overload_is_asked_twice_and_doubted(
     slow, trials, said
 ):
-    def sulks(load, number):
-        is_slow = load.rate == BELOW and 3 <= number < 3 + slow
-        return lossy(BELOW, [0.3] * 3) if is_slow else served(load, number)
-
-    made, against, confirming = loads(sulks)
+    made, against, confirming = loads(at(BELOW, [0.3], where=lambda n: 3 <= n < 3 + slow))
     assert made[3:] == [(BELOW, 3)] * trials
-    assert against is None
-    assert confirming.loss_ratio == 0, "what held is what decides"
+    assert (against, confirming.loss_ratio) == (None, 0), "what held is what decides"
     record = Confirmation(
         rate=BELOW,
         loss_ratio=0.0,
@@ -131,22 +141,16 @@ def test_its_clients_come_back_as_a_longer_trial_would_fill_the_server():
 
 
 def test_a_server_that_is_fast_for_a_while_does_not_sustain_it():
-    def credit(load, _number):
-        losses = [0.0] * 8 + [0.26] * load.duration_s
-        return lossy(load.rate, losses[: load.duration_s])
-
-    made, against, _ = loads(credit)
+    made, against, _ = loads(at(BELOW, [0.0] * 8 + [0.26] * 60))
     assert against.reason is SearchReason.NOT_SUSTAINED
     assert made == [(BELOW, 60), (4 * BELOW, 3)]
     assert f"{0.74 * BELOW:.0f}/s completed in the last third" in against.found
 
 
 def test_losses_that_come_now_and_then_are_looked_at_for_longer_and_the_last_decides():
-    def dead_1_s_in_40(load, _number):
-        return lossy(load.rate, [1.0 if t % 40 == 9 else 0.0 for t in range(load.duration_s)])
-
-    made, against, confirming = loads(dead_1_s_in_40)
-    assert [seconds for rate, seconds in made if rate == BELOW] == [60, 120, 240]
+    dead_1_s_in_40 = [0.0] * 9 + [1.0] + [0.0] * 30
+    made, against, confirming = loads(at(BELOW, dead_1_s_in_40))
+    assert lengths(made)[:3] == [60, 120, 240]
     assert against is None or against.reason is SearchReason.NOT_SUSTAINED
     assert confirming.loss_ratio == pytest.approx(6 / 240)
 
@@ -154,38 +158,24 @@ def test_losses_that_come_now_and_then_are_looked_at_for_longer_and_the_last_dec
 def test_updates_that_are_lost_now_and_then_are_looked_at_for_longer():
     """They are a tenth of the load: seconds of all kinds scatter less than theirs."""
 
-    def now_and_then(load, _number):
-        losses = [0.011 if place % 15 < 3 else 0.0 for place in range(load.duration_s)]
-        trial = lossy(load.rate, losses)
+    def now_and_then(load, number):
+        trial = at(BELOW, [0.011] * 3 + [0.0] * 12)(load, number)
         updates = trial.attempted // 10
-        lost = {"query": (trial.attempted - updates, 0), "update": (updates, trial.lost)}
-        kinds = {
-            word: Part(attempted=n, completed=n - no, late=0, p50_s=None, p99_s=None)
-            for word, (n, no) in lost.items()
-        }
-        return replace(trial, kinds=kinds)
+        queries = trial.attempted - updates
+        kinds = {"query": kind(queries), "update": kind(updates, trial.lost)}
+        return replace(trial, kinds=kinds) if load.rate == BELOW else trial
 
-    made, against, confirming = loads(
-        lambda load, n: (served, now_and_then)[load.rate == BELOW](load, n)
-    )
-    assert [seconds for rate, seconds in made if rate == BELOW] == [60, 120, 240, 3, 3]
+    made, against, confirming = loads(now_and_then)
+    assert lengths(made) == [60, 120, 240, 3, 3]
     assert confirming.loss_ratio == pytest.approx(0.022, rel=0.02)
     assert against is None
 
 
 def test_a_start_that_is_cold_for_long_is_no_want_of_endurance():
-    def cold(load, number):
-        losses = [0.5] * 8 if number == 0 else []
-        return (
-            lossy(load.rate, [*losses, *[0.0] * load.duration_s][: load.duration_s])
-            if load.rate == BELOW
-            else served(load, number)
-        )
-
+    cold = at(BELOW, [0.5] * 8 + [0.0] * 60, where=lambda number: number == 0)
     made, against, confirming = loads(cold)
-    assert [seconds for rate, seconds in made if rate == BELOW] == [60, 120, 3]
-    assert against is None
-    assert confirming.loss_ratio == 0
+    assert lengths(made) == [60, 120, 3]
+    assert (against, confirming.loss_ratio) == (None, 0)
 
 
 def test_losses_that_no_load_explains_have_the_result_confirmed_for_longer():
@@ -197,36 +187,21 @@ def test_losses_that_no_load_explains_have_the_result_confirmed_for_longer():
 
 @pytest.mark.parametrize(("passes", "said"), [(1, None), (9, SearchReason.WARMING_UP)])
 def test_a_server_that_became_faster_since_the_rounds_has_no_figure(passes, said):
-    def faster(load, number):
-        above = load.rate == ABOVE
-        return lossy(ABOVE, [0.0] * 3) if above and number <= passes else served(load, number)
-
-    _, against, _ = loads(faster)
+    _, against, _ = loads(at(ABOVE, [0.0], where=lambda number: number <= passes))
     assert (against and against.reason) is said
     assert not said or "--set warm_up_s=5" in str(against), "the advice has a value"
 
 
 def test_a_load_above_the_rounds_that_the_generator_cannot_offer_is_given_up():
-    def limited(load, number):
-        reason = GENERATOR_LIMITED if load.rate == ABOVE else ""
-        return (
-            lossy(load.rate, [0.0] * load.duration_s, reason)
-            if reason
-            else served(load, number)
-        )
-
-    made, against, _ = loads(limited)
+    made, against, _ = loads(at(ABOVE, [0.0], GENERATOR_LIMITED))
     assert 1 < sum(rate == ABOVE for rate, _ in made) < 7
     assert against is None
 
 
 @pytest.mark.parametrize("word", NOT_OFFERED)
 def test_trials_that_do_not_count_confirm_nothing(word):
-    def limited(load, _number):
-        return lossy(load.rate, [0.0] * load.duration_s, word)
-
-    made, against, _ = loads(limited)
-    assert sum(rate == BELOW for rate, _ in made) == 3
+    made, against, _ = loads(at(BELOW, [0.0], word))
+    assert len(lengths(made)) == 3
     assert against.reason.value == word
 
 
@@ -235,19 +210,11 @@ def test_trials_that_do_not_count_confirm_nothing(word):
     [
         ([0.0] * 30 + [0.2] * 30, {}, "--set trial_s=68"),
         ([0.0] * 2 + [0.1] * 58, {}, "in its log and counters"),
-        ([0.0] * 60, {"inform": 9}, "in its log and counters"),
+        ([0.0] * 60, {"inform": kind(9, 9)}, "in its log and counters"),
     ],
 )
 def test_longer_trials_are_advised_where_they_would_see_more(losses, kinds, advice):
-    parts = {
-        word: Part(attempted=lost, completed=0, late=0, p50_s=None, p99_s=None)
-        for word, lost in kinds.items()
-    }
-
-    def shows(load, _number):
-        return replace(lossy(load.rate, losses), kinds=parts)
-
-    _, against, _ = loads(shows)
+    _, against, _ = loads(lambda load, _number: replace(lossy(load.rate, losses), kinds=kinds))
     assert against.reason is SearchReason.NOT_SUSTAINED
     assert advice in str(against)
     assert ("of the informs" in str(against)) is bool(kinds)
@@ -261,9 +228,5 @@ def test_a_load_that_may_ask_for_so_much_only_is_offered_in_parts():
 
 def test_what_is_confirmed_is_near_the_figure_however_far_a_round_is_off():
     rounds = [*(searched(2000.0) for _ in range(4)), searched(500.0)]
-    result = Confirming(MaxRate(rounds=5), rounds, ())
-    assert result.rate == 1500
-
-
-def test_nothing_is_confirmed_where_that_is_switched_off():
-    assert Confirming(MaxRate(confirm_s=0), ROUNDS, ()).next() is None
+    assert Confirming(MaxRate(rounds=5), rounds, ()).rate == 1500
+    assert Confirming(MaxRate(confirm_s=0), ROUNDS, ()).next() is None, "it is switched off"

@@ -13,7 +13,7 @@ from tests.formula import Zones, begun_point, formula_bench
 from leaselab.analysis.duels.duel import Answer, judge
 from leaselab.model.errors import Outcome
 from leaselab.model.observation import Sampled
-from leaselab.model.procedures.duel import BELOW, LEAST, METRICS, Duel
+from leaselab.model.procedures.duel import BELOW, METRICS, Duel
 from leaselab.run.duel import DuelRounds
 
 OTHERS = [name for name in METRICS if name != "completed_rate"]
@@ -46,30 +46,17 @@ def ended(plan, first, second):
 
 
 @pytest.mark.parametrize("metric", OTHERS)
-def test_more_is_worse_and_less_is_better_of_all_figures_but_the_rate(metric):
+def test_more_is_worse_of_all_figures_but_the_rate_from_half_of_what_is_looked_for(metric):
     plan = Duel(metric=metric)
     more, less = (ended(plan, *world(plan, ratio)) for ratio in (1.5, 0.6))
     assert (more.answer, less.answer) == (Answer.SLOWER, Answer.FASTER)
     assert more.ratio == pytest.approx(1.5, rel=0.03)
     assert more.ci95[0] < more.ratio < more.ci95[1]
     assert less.ci95[1] < 1
-
-
-@pytest.mark.parametrize("metric", OTHERS)
-def test_a_change_counts_from_half_of_what_is_looked_for(metric):
-    plan = Duel(metric=metric)
     for part, answer in ((0.4, Answer.SAME), (0.6, Answer.SLOWER)):
         verdict = ended(plan, *world(plan, 1 + part * plan.find, sd=0.0005))
         assert verdict.answer is answer
     assert verdict.power > 0.95
-
-
-def test_the_smallest_change_is_that_of_the_figure_unless_it_is_given():
-    finds = [Duel(metric=name).find for name in METRICS]
-    assert finds == [0.03, 0.03, 0.25, 0.1, *[0.25] * 5]
-    assert LEAST["start_s"] == 0.25
-    assert Duel(metric="start_s", find=0.1).find == 0.1
-    assert Duel(metric="start_s").ruler() != Duel(metric="memory_mib").ruler()
 
 
 def test_equal_starts_raise_no_alarm_and_a_start_that_takes_longer_is_found():
@@ -151,6 +138,22 @@ def two(b_s=0.2, capacity=9000):
     )
 
 
+@pytest.mark.parametrize(
+    ("metric", "capacity", "asked", "outcomes"),
+    [
+        ("start_s", 0, {}, [None, Outcome.BUILD]),
+        ("stall_s", 9000, {"operations": ["relaod"]}, [Outcome.USAGE, None]),
+    ],
+)
+def test_a_server_that_serves_nothing_or_lacks_an_operation_ends_the_duel(
+    metric, capacity, asked, outcomes
+):
+    verdict, points = fight(metric, *two(capacity=capacity), **asked)
+    assert verdict is None
+    assert [point.error and point.error.outcome for point in points] == outcomes
+    assert capacity or "completes nothing" in str(points[1].error)
+
+
 @pytest.mark.parametrize(("b_s", "answer"), [(0.2, Answer.SAME), (0.4, Answer.SLOWER)])
 @pytest.mark.parametrize("metric", ["start_s", "reload_s"])
 def test_rounds_of_starts_have_no_load_but_the_proof_that_each_serves(metric, b_s, answer):
@@ -172,14 +175,6 @@ def test_a_start_takes_seconds_and_a_round_of_load_many():
     assert Duel(metric="start_s").round_s < 2
     assert Duel().round_s > 10
     assert Duel(metric="start_s").within(60).rounds > 30
-
-
-def test_a_server_that_starts_and_serves_nothing_is_broken():
-    a, b = two(capacity=0)
-    verdict, points = fight("start_s", a, b)
-    assert verdict is None
-    assert [point.error and point.error.outcome for point in points] == [None, Outcome.BUILD]
-    assert "completes nothing" in str(points[1].error)
 
 
 @pytest.mark.parametrize("metric", ["memory_mib", "cpu_us", "p99_s"])
@@ -211,11 +206,6 @@ def test_both_are_operated_in_each_trial_of_a_duel_about_stalls(longer, answer):
         assert [made.name for made in trial.operations] == ["reload"]
         assert last.metrics["stall_s"] == pytest.approx(0.25 * server.stalls_for, abs=0.01)
         assert last.metrics["step_1_stall_s"] == last.metrics["stall_s"]
-
-
-def test_an_operation_that_a_server_does_not_have_ends_the_duel():
-    _, points = fight("stall_s", *two(), operations=["relaod"])
-    assert {point.error and point.error.outcome for point in points} == {Outcome.USAGE, None}
 
 
 @pytest.mark.parametrize("metric", ["start_s", "memory_mib"])

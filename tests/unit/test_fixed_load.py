@@ -1,21 +1,23 @@
 """One load for seconds to hours: its trials, its figures, and how they drift."""
 
 from collections import deque
+from itertools import pairwise
 
 import pytest
 from msgspec.structs import replace
 from tests.examples import trial_of
+from tests.refusals import refused
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.procedures import method_of
 from leaselab.measure.procedures.fixed_load import figures, latency_drift
 from leaselab.measure.search_error import MORE_CLIENTS, SearchError, SearchReason
 from leaselab.measure.server_use import memory_drift
-from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.errors import Outcome
 from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.record import GENERATOR_LIMITED, TOO_FEW_CLIENTS
-from leaselab.model.trial import Load, Percentiles, Sample, Second
+from leaselab.model.trial import Percentiles, Sample, Second
 
 PROCEDURE = FixedLoad(rate=100, duration_s=25, trial_s=10)
 
@@ -66,75 +68,53 @@ def measured(bench, procedure=PROCEDURE):
     return method_of(procedure).measure(bench, None, [])
 
 
-def test_a_longer_load_is_offered_in_trials_one_after_the_other():
-    """With clients of their own, to the end, and without a reset between them."""
-    bench = Bench()
-    assert measured(bench).shown_trial == 2
-    assert [load.duration_s for load in bench.asked] == [10, 10, 5]
-    assert {load.rate for load in bench.asked} == {100}
-    assert [how["reset"] for how in bench.how] == [False, False, True]
-    assert not any(how["may_abort"] for how in bench.how)
-    firsts = [load.first_client for load in bench.asked]
-    assert firsts[0] == 0
-    for load, following in zip(bench.asked, firsts[1:], strict=False):
-        assert following >= load.first_client + load.rate * load.duration_s
-
-
-def test_one_trial_is_enough_for_a_short_load():
-    bench = Bench()
-    measured(bench, FixedLoad(rate=100, duration_s=10, trial_s=60))
-    assert bench.asked == [Load(100, 10)]
-    assert bench.how == [{"may_abort": False, "reset": True}]
-
-
-def test_a_trial_that_a_stall_spoiled_is_made_again_with_other_clients():
-    bench = Bench(made(), STALLED, made(lost=100))
+@pytest.mark.parametrize(
+    ("trials", "lengths", "shown", "loss"),
+    [
+        ([], [10, 10, 5], 2, 0.0),
+        # a trial that a stall spoiled is made again, with other clients
+        ([made(), STALLED, made(lost=100)], [10, 10, 10, 5], 3, 100 / 2500),
+        # the last of several is not, as the server was reset after it
+        ([made(), made(lost=1), STALLED], [10, 10, 5], 1, 1 / 2000),
+        # after too many a round goes on with what counts
+        ([STALLED] * (STALLED_LIMIT + 1), [10] * (STALLED_LIMIT + 2) + [5], -1, 0.0),
+        # another doubt is left out, and not made again
+        ([made(), made(lost=900, valid=False, reason=GENERATOR_LIMITED)], [10, 10, 5], 2, 0.0),
+        # a trial that loses much counts, as its loss is the answer
+        ([made(lost=1000)], [10, 10, 5], 2, 0.4),
+    ],
+)
+def test_a_longer_load_is_offered_in_trials_one_after_the_other(trials, lengths, shown, loss):
+    """With clients of their own, to the end, and with a reset after the last alone."""
+    bench = Bench(*trials)
     result = measured(bench)
-    assert [load.duration_s for load in bench.asked] == [10, 10, 10, 5]
-    assert len({load.first_client for load in bench.asked}) == 4
-    assert result.metrics["loss_ratio"] == pytest.approx(100 / 2500)
-    assert result.shown_trial == 3
+    assert [load.duration_s for load in bench.asked] == lengths
+    assert {load.rate for load in bench.asked} == {100}
+    assert [how["reset"] for how in bench.how] == [False] * (len(lengths) - 1) + [True]
+    assert not any(how["may_abort"] for how in bench.how)
+    assert bench.asked[0].first_client == 0
+    for load, following in pairwise(bench.asked):
+        assert following.first_client >= load.first_client + load.rate * load.duration_s
+    assert result.shown_trial == shown % len(lengths)
+    assert result.metrics["loss_ratio"] == pytest.approx(loss)
+    assert result.metrics["completed_rate"] == pytest.approx(100 * (1 - loss))
 
 
-def test_the_last_of_several_is_not_as_the_server_was_reset_after_it():
-    bench = Bench(made(), made(lost=1), STALLED)
-    assert measured(bench).shown_trial == 1
-    assert [load.duration_s for load in bench.asked] == [10, 10, 5]
-    assert [how["reset"] for how in bench.how] == [False, False, True]
-
-
-def test_the_only_one_is_as_the_server_is_as_it_was_before():
-    bench = Bench(STALLED)
+@pytest.mark.parametrize("stalled", [0, 1])
+def test_of_a_short_load_a_stalled_trial_is_made_again_as_the_server_is_as_before(stalled):
+    bench = Bench(*[STALLED] * stalled)
     alone = FixedLoad(rate=100, duration_s=10, trial_s=60)
-    assert measured(bench, alone).shown_trial == 1
-    assert [load.duration_s for load in bench.asked] == [10, 10]
-    assert [how["reset"] for how in bench.how] == [True, True]
+    assert measured(bench, alone).shown_trial == stalled
+    assert [load.duration_s for load in bench.asked] == [10] * (stalled + 1)
+    assert bench.how == [{"may_abort": False, "reset": True}] * (stalled + 1)
 
 
 def test_a_generator_that_is_always_stalled_ends_the_round():
-    bench = Bench(*[STALLED] * 100)
-    with pytest.raises(LeaselabError, match="no trial of the round counts") as caught:
+    bench, where = Bench(*[STALLED] * 100), "fixed load of 100/s"
+    with refused("no trial of the round counts", Outcome.INVALID, where) as caught:
         measured(bench)
-    assert caught.value.outcome is Outcome.INVALID
     assert caught.value.found == GENERATOR_STALLED
-    assert caught.value.where == "fixed load of 100/s"
     assert len(bench.asked) == STALLED_LIMIT + 3
-
-
-def test_after_too_many_stalls_a_round_goes_on_with_what_counts():
-    bench = Bench(*[STALLED] * (STALLED_LIMIT + 1))
-    result = measured(bench)
-    assert len(bench.asked) == STALLED_LIMIT + 3
-    assert result.shown_trial == STALLED_LIMIT + 2
-    assert result.metrics["completed_rate"] == pytest.approx(100)
-
-
-def test_another_doubt_is_left_out_and_not_made_again():
-    limited = made(lost=900, valid=False, reason=GENERATOR_LIMITED)
-    bench = Bench(made(), limited)
-    result = measured(bench)
-    assert len(bench.asked) == 3
-    assert result.metrics["loss_ratio"] == 0
 
 
 def test_a_load_for_which_there_are_too_few_clients_says_how_many_it_needs():
@@ -145,10 +125,6 @@ def test_a_load_for_which_there_are_too_few_clients_says_how_many_it_needs():
         measured(Bench(few, few, few))
     assert caught.value.reason is SearchReason.TOO_FEW_CLIENTS
     assert caught.value.todo == MORE_CLIENTS
-
-
-def test_a_trial_that_loses_much_counts_as_its_loss_is_the_answer():
-    assert measured(Bench(made(lost=1000))).metrics["loss_ratio"] == pytest.approx(0.4)
 
 
 # --- figures ------------------------------------------------------------------------
@@ -200,18 +176,11 @@ def test_the_drift_of_latency_is_of_the_last_third_over_the_first(trials, drift)
         ([[(0.0, 9000), (2.0, None), (4.0, 1000)]], -2000.0),
         ([[(0.0, 1000)]], None),
         ([[(3.0, 1000), (3.0, 2000)]], None),
+        ([[(0.0, 0), (1.0, 100), (1.0, 100), (2.0, 200)]], 100.0),
         ([[]], None),
+        ([], None),
     ],
 )
 def test_the_growth_of_memory_is_a_line_through_all_samples(trials, drift):
     result = memory_drift([made(samples=samples(*taken)) for taken in trials])
     assert result == (None if drift is None else pytest.approx(drift))
-
-
-def test_samples_at_one_moment_among_others_are_no_incompatibility():
-    trials = [made(samples=samples((0.0, 0), (1.0, 100), (1.0, 100), (2.0, 200)))]
-    assert memory_drift(trials) == pytest.approx(100)
-
-
-def test_memory_without_any_samples_is_unknown():
-    assert memory_drift([made()]) is None

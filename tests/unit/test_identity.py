@@ -16,13 +16,30 @@ from leaselab.model.procedures import procedure_of
 RESULT = example_result()
 
 
-def with_scenario(record, **fields):
-    return replace(record, scenario=replace(record.scenario, **fields))
+def changed(server=None, **fields):
+    """The scenario's result with other fields, and with other ones of its server."""
+    asked = RESULT.scenario
+    fields |= {"server": replace(asked.server, **server)} if server else {}
+    return replace(RESULT, scenario=replace(asked, **fields))
 
 
-def with_option(record, **options):
-    server = replace(record.scenario.server, **options)
-    return with_scenario(record, server=server)
+OPTIONS = RESULT.scenario.server.options
+DEFAULTED = {"options": {**OPTIONS, "new": 1}, "defaulted": ("new",)}
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        (changed(description="Another text", factors={}), True),
+        (changed(DEFAULTED), True),
+        (changed(name="v4-memfile-mt"), False),
+        (changed({"options": {**OPTIONS, "queue_size": 1}}), False),
+    ],
+    ids=["what says it again", "a new option's default", "another name", "another option"],
+)
+def test_a_scenario_is_the_same_by_its_name_and_settings(other, same):
+    first, second = Subject.of_record(RESULT), Subject.of_record(other)
+    assert first.same_scenario(second) is second.same_scenario(first) is same
 
 
 def test_a_subject_is_the_same_whatever_it_was_made_from():
@@ -36,38 +53,14 @@ def test_a_subject_is_the_same_whatever_it_was_made_from():
     assert not of_record.is_like(Subject.of_commit(record.scenario, None))
 
 
-@pytest.mark.parametrize(
-    ("other", "same"),
-    [
-        (with_scenario(RESULT, description="Another text", factors={}), True),
-        (with_scenario(RESULT, name="v4-memfile-mt"), False),
-        (with_option(RESULT, options={"backend": "memfile", "queue_size": 1}), False),
-        (
-            with_option(
-                RESULT,
-                options={**RESULT.scenario.server.options, "new": 1},
-                defaulted=("new",),
-            ),
-            True,
-        ),
-    ],
-    ids=["what says it again", "another name", "another option", "a new option's default"],
-)
-def test_a_scenario_is_the_same_by_its_name_and_settings(other, same):
-    first, second = Subject.of_record(RESULT), Subject.of_record(other)
-    assert first.same_scenario(second) is second.same_scenario(first) is same
-
-
 def test_conditions_are_the_same_whatever_they_were_made_from():
-    def of_generator(document):
-        document["generator"]["options"] = {"commit": "c" * 40}
-
-    record = edited(RESULT, of_generator)
+    commit = {"commit": "c" * 40}
+    record = edited(RESULT, lambda document: document["generator"].update(options=commit))
     document = {
         **DOCUMENT,
         "name": record.bench.name,
         "environment": record.bench.environment,
-        "generator": {**DOCUMENT["generator"], "settings": {"commit": "c" * 40}},
+        "generator": {**DOCUMENT["generator"], "settings": commit},
         "procedure": msgspec.to_builtins(record.procedure),
     }
     conditions = Conditions.of_record(record)
@@ -77,13 +70,10 @@ def test_conditions_are_the_same_whatever_they_were_made_from():
 
 
 def test_another_procedure_is_of_the_same_lab_and_no_other_place_or_generator_is():
-    conditions = Conditions.of_record(RESULT)
+    conditions, procedure = Conditions.of_record(RESULT), RESULT.procedure
     burst = Conditions.by(conditions.place, None, procedure_of({"name": "burst"}))
     assert conditions != burst
     assert conditions.same_lab(burst)
-    for other in (
-        Conditions.by(("docker", "2"), None, RESULT.procedure),
-        Conditions.by(("rack1", "1"), None, RESULT.procedure),
-        Conditions.by(conditions.place, "c" * 40, RESULT.procedure),
-    ):
-        assert not conditions.same_lab(other)
+    others = [(("docker", "2"), None), (("rack1", "1"), None), (conditions.place, "c" * 40)]
+    for other in others:
+        assert not conditions.same_lab(Conditions.by(*other, procedure))

@@ -4,11 +4,12 @@ import pytest
 from msgspec import structs
 from tests.dns import dns_bench, sums_up
 from tests.leaseload import TOOL, dns, report, words
+from tests.refusals import refused
 
 from leaselab.measure.generators import check_fits
 from leaselab.measure.generators.adapter import GENERATOR_STALLED, Seen
 from leaselab.measure.generators.dns.answers import OTHER_ANSWERS
-from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.errors import Outcome
 from leaselab.model.procedures import procedure_of
 from leaselab.model.trial import WHOLE, Load, completed_rate_of, loss_ratio_of
 
@@ -21,36 +22,6 @@ def test_a_count_has_the_names_in_a_hot_cache_before(cache, filling):
     assert step.leases is None
 
 
-@pytest.mark.parametrize(
-    ("load", "said"),
-    [
-        ({}, " --transport udp --sockets 4 --queries /var/lib/q.txt --expect NOERROR "),
-        ({"transport": "tcp"}, " --transport tcp --sockets 4 --queries "),
-        ({"transport": "https"}, " --transport https --sockets 4 --queries "),
-        ({"transport": "dot", "connections": "fresh"}, " --transport dot --sockets 4 --fresh "),
-        ({"transport": "dot", "connections": "kept"}, " --transport dot --sockets 4 --queries"),
-        (
-            {"client_subnets": "10.0.0.0/24*9,2001:db8::/56", "client_subnet_share": 0.5},
-            " --edns 1232 --subnets 10.0.0.0/24*9,2001:db8::/56 --subnet-share 0.5 ",
-        ),
-    ],
-)
-def test_the_command_line_says_how_queries_are_sent(load, said):
-    made, host = dns(report("dns"), load=load)
-    made.offer(Load(400, 1), may_abort=True)
-    assert "dns --interface eth1 --server 198.18.0.10 --transport " in words(host)
-    assert said in words(host)
-    assert " --recursion " in words(host)
-
-
-def test_a_users_own_queries_have_their_edns_and_either_answer_is_expected():
-    own = {"query_file": "a" * 64, "edns_bytes": 1232, "dnssec_ok": True}
-    made, host = dns(report("dns"), load=own)
-    trial = made.offer(Load(400, 1), may_abort=True).trial(Seen())
-    assert "--expect NOERROR,NXDOMAIN --recursion --edns 1232 --dnssec " in words(host)
-    assert trial.failures == {"REFUSED": 20}
-
-
 def test_operations_under_queries_have_no_history_of_leases():
     made, host = dns(report("dns"), procedure=[("name", "operate")])
     assert made.offer(Load(500, 2), may_abort=False).history is None
@@ -58,27 +29,35 @@ def test_operations_under_queries_have_no_history_of_leases():
     assert "--history" not in words(host)
 
 
+def all_answered(size=17_200):
+    """The report of a load of which each query was answered, all together in so many bytes."""
+    replies = {"NOERROR": {"count": 400, "bytes": size}}
+    counts = {**report("dns")["counts"], "completed": 400, "refused": 0}
+    return report("dns", refused={}, replies=replies, counts=counts)
+
+
+def offered(document, load=()):
+    """The trial of a load, and the host that was asked for it."""
+    made, host = dns(document, load=load)
+    return made.offer(Load(400, 1), may_abort=True).trial(Seen()), host
+
+
 def test_queries_come_at_the_distances_of_their_file_but_for_the_probe():
-    good = report("dns", refused={}, replies={"NOERROR": {"count": 400, "bytes": 17200}})
-    made, host = dns(good, good, load={"arrivals": "recorded"})
+    made, host = dns(all_answered(), load={"arrivals": "recorded"})
     made.answers()
     made.offer(Load(400, 1), may_abort=True)
-    *probes, offered = (" ".join(argv) for argv in host.argvs)
-    assert probes
-    assert "--arrivals" not in " ".join(probes)
-    assert " --arrivals recorded:/var/lib/q.txt" in offered
+    probe, asked = (" ".join(argv) for argv in host.argvs)
+    assert "--arrivals" not in probe
+    assert " --arrivals recorded:/var/lib/q.txt" in asked
 
 
 def test_updates_are_signed_and_probed_slowly():
     """A slow disk syncs fewer updates than a server answers queries."""
-    good = report("dns", refused={}, replies={"NOERROR": {"count": 400, "bytes": 17200}})
-    good["counts"] = {**good["counts"], "completed": 400, "refused": 0}
-    made, host = dns(good, load={"updates": 0.1, "update_key": "lab.test:bGFi"})
+    made, host = dns(all_answered(), load={"updates": 0.1, "update_key": "lab.test:bGFi"})
     assert made.answers()
     assert words(host).split().count("lab.test:bGFi") == 1
     assert " --rate 50 " in words(host)
-    made, host = dns(good, load={"updates": 1.0})
-    made.offer(Load(400, 1), may_abort=True)
+    _, host = offered(all_answered(), load={"updates": 1.0})
     assert "--tsig" not in words(host)
 
 
@@ -112,27 +91,16 @@ def test_a_trial_is_judged_by_its_worst_kind():
 @pytest.mark.parametrize(
     ("lost", "begun", "decides"),
     [
-        (1, 1, False),
-        (2, 2, True),
-        (1, 12, False),
-        (12, 12, True),
-        (4, 199, False),
-        (49, 199, True),
-        (49, 200, True),
-        (15, 1200, False),
-        (30, 1200, True),
+        *((1, 1, False), (2, 2, True), (1, 12, False), (12, 12, True), (4, 199, False)),
+        *((49, 199, True), (49, 200, True), (15, 1200, False), (30, 1200, True)),
     ],
 )
 def test_a_kind_decides_where_chance_does_not_explain_what_it_lost(lost, begun, decides):
     """However many it is of: of few, one that a server drops is more than the goal."""
     trial = of_updates(report("updates"))
     few = structs.replace(trial.kinds["update"], attempted=begun, completed=begun - lost)
-    trial = structs.replace(
-        trial,
-        attempted=27_000,
-        completed=26_900 - lost,
-        kinds={"query": trial.kinds["query"], "update": few},
-    )
+    kinds = {"query": trial.kinds["query"], "update": few}
+    trial = structs.replace(trial, attempted=27_000, completed=26_900 - lost, kinds=kinds)
     whole = 1 - trial.completed / trial.attempted
     assert trial.loss_ratio == pytest.approx(lost / begun if decides else whole)
     assert f"of {begun}{' (decides)' if decides else ''}" in trial.kind_words
@@ -168,31 +136,27 @@ def test_queries_of_connections_that_the_server_closed_are_lost_there():
     assert (trial.lost, trial.valid, sums_up(trial)) == (lost, True, True)
 
 
-@pytest.mark.parametrize("word", ["REFUSED", "TRUNCATED", "HTTP-ERROR"])
-def test_other_answers_are_failures(word):
+@pytest.mark.parametrize(
+    ("word", "outcome"),
+    [("REFUSED", Outcome.BUILD), ("TRUNCATED", Outcome.USAGE), ("HTTP-ERROR", Outcome.BUILD)],
+)
+def test_other_answers_are_failures(word, outcome):
     given = report("dns")
     for counted in ("refused", "replies"):
         given[counted][word] = given[counted].pop("REFUSED")
-    made, _ = dns(given, given)
-    trial = made.offer(Load(400, 1), may_abort=True).trial(Seen())
+    trial, _ = offered(given)
     assert trial.failures == {word: 20}
     assert (trial.completed, sums_up(trial)) == (380, True)
-    with pytest.raises(LeaselabError) as raised:
-        made.answers()
-    fits = word != "TRUNCATED"
-    assert raised.value.outcome is (Outcome.BUILD if fits else Outcome.USAGE)
-    assert raised.value.found.endswith("of 400 answers")
+    with refused(outcome=outcome) as caught:
+        dns(given)[0].answers()
+    assert caught.value.found.endswith("of 400 answers")
 
 
 def test_answers_of_another_size_than_the_probes_are_doubted():
-    good = report("dns", refused={}, replies={"NOERROR": {"count": 400, "bytes": 17200}})
-    good["counts"] = {**good["counts"], "completed": 400, "refused": 0}
-    short = report("dns", refused={}, replies={"NOERROR": {"count": 400, "bytes": 12000}})
-    short["counts"] = good["counts"]
-    made, _ = dns(good, good, short)
+    made, _ = dns(all_answered(), all_answered(), all_answered(size=12_000))
     assert made.answers()
-    assert made.offer(Load(400, 1), may_abort=True).trial(Seen()).valid
-    assert made.offer(Load(400, 1), may_abort=True).trial(Seen()).reason == OTHER_ANSWERS
+    trials = [made.offer(Load(400, 1), may_abort=True).trial(Seen()) for _ in "12"]
+    assert [trial.reason for trial in trials] == ["", OTHER_ANSWERS]
 
 
 @pytest.mark.parametrize(
@@ -200,26 +164,47 @@ def test_answers_of_another_size_than_the_probes_are_doubted():
     [
         ({}, {"transport": "doh"}, "does not send queries that way"),
         ({}, {"connections": "fresh"}, "unknown kind of connections"),
+        ({}, {"connections": "old", "transport": "tcp"}, "unknown kind of connections"),
         ({}, {"client_subnets": "10.0.0.0"}, "not client subnets"),
-        ({}, {"arrivals": "poisson"}, "unknown kind of arrivals"),
         ({}, {"client_subnet_share": 1.5}, "not a share"),
+        ({}, {"arrivals": "poisson"}, "unknown kind of arrivals"),
         ({}, {"updates": 1.5}, "not a share of updates"),
         ({}, {"updates": 0.1, "misses": 0.1}, "wanted 0 to 1, without misses"),
         ({}, {"updates": 0.1, "update_key": "lab"}, "not a key of updates"),
-        ({}, {"connections": "old", "transport": "tcp"}, "unknown kind of connections"),
         ({"name": "cost"}, {"cache": "cold"}, "this scenario cannot be counted"),
-        (
-            {"name": "cost"},
-            {"connections": "fresh", "transport": "tcp"},
-            "this scenario cannot be counted",
-        ),
+        ({"name": "cost"}, {"connections": "fresh", "transport": "tcp"}, "cannot be counted"),
         ({"name": "burst"}, {}, "leaseload cannot offer queries in that way"),
         ({"name": "replay"}, {}, "leaseload cannot offer queries in that way"),
     ],
 )
 def test_what_it_cannot_do_with_queries_is_refused(parameters, changed, what):
-    scenario = dns_bench("leaseload", settings=TOOL["settings"]).scenario
-    scenario = structs.replace(scenario, load={**scenario.load, **changed})
-    with pytest.raises(LeaselabError, match=what) as caught:
+    scenario = dns_bench("leaseload", load=changed, settings=TOOL["settings"]).scenario
+    with refused(what):
         check_fits(scenario, procedure_of(parameters))
-    assert caught.value.outcome is Outcome.USAGE
+
+
+@pytest.mark.parametrize(
+    ("load", "said"),
+    [
+        ({}, " --transport udp --sockets 4 --queries /var/lib/q.txt --expect NOERROR --recur"),
+        ({"transport": "tcp"}, " --transport tcp --sockets 4 --queries "),
+        ({"transport": "https"}, " --transport https --sockets 4 --queries "),
+        ({"transport": "dot", "connections": "fresh"}, " --transport dot --sockets 4 --fresh "),
+        ({"transport": "dot", "connections": "kept"}, " --transport dot --sockets 4 --queries"),
+        (
+            {"client_subnets": "10.0.0.0/24*9,2001:db8::/56", "client_subnet_share": 0.5},
+            " --edns 1232 --subnets 10.0.0.0/24*9,2001:db8::/56 --subnet-share 0.5 ",
+        ),
+        (
+            {"query_file": "a" * 64, "edns_bytes": 1232, "dnssec_ok": True},
+            "--expect NOERROR,NXDOMAIN --recursion --edns 1232 --dnssec ",
+        ),
+    ],
+)
+def test_the_command_line_says_how_queries_are_sent(load, said):
+    """A user's own queries have their EDNS, and either answer is expected."""
+    trial, host = offered(report("dns"), load=load)
+    assert "dns --interface eth1 --server 198.18.0.10 --transport " in words(host)
+    assert said in words(host)
+    assert " --recursion " in words(host)
+    assert trial.failures == {"REFUSED": 20}

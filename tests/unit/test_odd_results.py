@@ -53,6 +53,7 @@ def result(name, values, number, word=""):
     """A result whose rounds have these values; for a word it has no figure."""
     planned = {} if name == DUEL else {"rounds": max(1, len(values)), "trim": 0}
     plan = procedure_of({"name": name, **planned, **LOADS.get(name, {})}).at_max_rate(6000.0)
+    kinds = plan.metrics("exchanges")
     made = example_result(
         [6000.0] * len(values),
         scenario=f"v4-{name}",
@@ -60,7 +61,6 @@ def result(name, values, number, word=""):
         outcome=WORDS.get(word, Outcome.OK).label,
         reasons=[{"word": word, "text": f"{word} it was"}] if word else (),
     )
-    kinds = plan.metrics("exchanges")
     rounds = [
         replace(
             round_,
@@ -70,13 +70,8 @@ def result(name, values, number, word=""):
         )
         for round_, value in zip(made.rounds, values, strict=True)
     ]
-    made = replace(
-        made,
-        procedure=plan,
-        rounds=tuple(rounds),
-        metrics=metrics_of(kinds, rounds, plan),
-        at_least=None,
-    )
+    metrics = metrics_of(kinds, rounds, plan)
+    made = replace(made, procedure=plan, rounds=tuple(rounds), metrics=metrics, at_least=None)
     return built(made, f"{number:040x}", subject=f"Change {number}")
 
 

@@ -43,6 +43,10 @@ override: ["*@isc.example", "a.b+c@example.org"]
 """
 DEEP = "a: " + "[" * 200
 MANY = f"a: &a [{'1,' * 99}]\nallow: [{'*a,' * 99} {'x' * 30_000}]\n"
+ONE = "scenarios:\n- scenario: v4-memfile\n"
+TWO_UNKNOWN = "scenarios:\n  - scenario: v4-dnsmas\n  -\n   scenario: v7\n"
+SMALL = "procedure: duel\nallow:\n  completed_rate: 3 %\n  cpu_us: 2.9 %\n  memory_mib: 4 %\n"
+THREE = "allow: {grow: 1}\nscenario:\n  - scenario: v4-memfile\nprocedure: [cost]\n"
 STRUCTURE, MEANING = True, False
 """Whether the schema refuses it, too."""
 WRONG = [
@@ -58,70 +62,43 @@ WRONG = [
     ("\non: 1\n12: 2\n", STRUCTURE, {2: "unknown key 'True'", 3: "unknown key '12'"}),
     ("\nallow: &x {allw: 1}\n<<: *x\nbad: 1\n", STRUCTURE, {1: "'allw'", 4: "'bad'"}),
     ("allow:\n", STRUCTURE, {1: "value of another type (found null, wanted object)"}),
-    (
-        "allow:\n  instructions: 0,5 %\n",
-        STRUCTURE,
-        {2: "(found '0,5 %', wanted 0.5 %, a number in the unit of the figure, to and such a "},
-    ),
+    ("allow:\n  instructions: 0,5 %\n", STRUCTURE, {2: "(found '0,5 %', wanted 0.5 %, a nu"}),
+    ("allow:\n  p99_s: to fast\n", STRUCTURE, {2: "it does not take this value (found 'to f"}),
     ("allow:\n\n  growth: -1\n", STRUCTURE, {3: "it does not take this value (found -1, w"}),
     ("allow: {growth: .inf}\n", STRUCTURE, {1: "it does not take this value (found inf, w"}),
     ("allow: {growth: yes}\n", STRUCTURE, {1: "it does not take this value (found True, w"}),
     ("allow:\n  instruction: 1 %\n", STRUCTURE, {2: "did you mean 'instructions'?"}),
     ("allow:\n  12: 1 %\n", STRUCTURE, {1: "a key that is no text; put it in quotes"}),
     ("procedure: sweep\n", STRUCTURE, {1: "(found 'sweep', wanted cost or duel); correct it"}),
-    (
-        "against: --upload-pack=x\n",
-        STRUCTURE,
-        {1: "(found '--upload-pack=x', wanted branch-point, release, or a branch, tag or h"},
-    ),
+    ("against: --upload-pack=x\n", STRUCTURE, {1: "found '--upload-pack=x', wanted branch-p"}),
     ("against: package@x\n", STRUCTURE, {1: "it does not take this value"}),
     ("metric: p99\n", STRUCTURE, {1: "unknown metric 'p99'; did you mean 'p99_s'?"}),
     ("scenarios: [v4-memfile]\n", STRUCTURE, {1: "(found str 'v4-memfile', wanted object)"}),
     ("scenarios:\n  - against: x\n", STRUCTURE, {2: "a key is missing (wanted scenario); add"}),
+    (f"scenarios: [{'{scenario: v4-memfile},' * 51}]\n", STRUCTURE, {1: "length <= 50"}),
+    (TWO_UNKNOWN, MEANING, {2: "did you mean 'v4-dnsmasq'", 4: "unknown scenario 'v7'"}),
+    (f"{ONE}{ONE[11:]}", MEANING, {3: "procedure cost (found it is also at f.yml:2, wanted"}),
+    (f"{ONE}  metric: cpu_us\n", MEANING, {3: "effect on duels only (found procedure cost"}),
     (
-        f"scenarios: [{'{scenario: v4-memfile},' * 51}]\n",
-        STRUCTURE,
-        {1: "Expected array of length <= 50"},
+        f"{ONE}  allow:\n    cpu_us: 4 %\n",
+        MEANING,
+        {4: "cpu_us is not judged by procedure cos"},
     ),
     (
-        "scenarios:\n  - scenario: v4-dnsmas\n  -\n   scenario: v7\n",
+        SMALL,
         MEANING,
-        {2: "did you mean 'v4-dnsmasq'", 4: "unknown scenario 'v7'"},
-    ),
-    (
-        "scenarios:\n- scenario: v4-memfile\n- scenario: v4-memfile\n",
-        MEANING,
-        {3: "there twice with procedure cost (found it is also at f.yml:2, wanted each once)"},
-    ),
-    (
-        "scenarios:\n- scenario: v4-memfile\n  metric: cpu_us\n",
-        MEANING,
-        {3: "metric has an effect on duels only (found procedure cost, wanted procedure:"},
-    ),
-    (
-        "scenarios:\n- scenario: v4-memfile\n  allow:\n    cpu_us: 4 %\n",
-        MEANING,
-        {4: "cpu_us is not judged by procedure cost (found cpu_us, wanted one of instruct"},
-    ),
-    ("allow:\n  p99_s: to fast\n", STRUCTURE, {2: "it does not take this value (found 'to f"}),
-    (
-        "procedure: duel\nallow:\n  completed_rate: 3 %\n  cpu_us: 2.9 %\n  memory_mib: 4 %\n",
-        MEANING,
-        {
-            4: "does not see so small a change of cpu_us (found 2.9 %, wanted 3 % or more)",
-            5: "wanted 5 % or more); raise it, or have memory_mib judged by a duel of its own",
-        },
+        {4: "cpu_us (found 2.9 %, wanted 3 % or more)", 5: "have memory_mib judged"},
     ),
     ("allow: {completed_rate: 0 %}\n", MEANING, {1: "found 0 %, wanted 0.05 % or more); rai"}),
     (
         'override: ["*", "*@*", "a b@c.d", "x@y"]\n',
         STRUCTURE,
-        {1: "wanted name@example.org, or *@example.org for all of a domain); correct it"},
+        {1: "wanted name@example.org, o"},
     ),
     (
-        "allow: {grow: 1}\nscenario:\n  - scenario: v4-memfile\nprocedure: [cost]\n",
+        THREE,
         STRUCTURE,
-        {2: "did you mean 'scenarios'", 4: "(found ['cost'], wanted cost or duel)"},
+        {2: "did you mean 'scenarios'", 4: "(found ['cost'], wanted cost or du"},
     ),
 ]
 
@@ -142,9 +119,10 @@ def test_each_error_of_a_file_has_its_line_and_what_to_do(text, structure, wante
         assert not VALIDATOR.is_valid(yaml.safe_load(text))
 
 
-def test_the_corpus_has_twenty_files_of_each_kind_at_least():
-    assert len(WRONG) > 20
-    assert len({text for text, *_ in WRONG}) == len(WRONG)
+@pytest.mark.parametrize("text", ["{}", "scenarios: []\n"])
+def test_an_empty_file_is_a_policy_without_rules(text):
+    policy, errors = read_policy(text, "f.yml", SCENARIOS)
+    assert (policy.clauses, policy.override, errors) == ((), (), [])
 
 
 def test_the_schema_is_what_the_types_say_and_takes_a_good_file():
@@ -174,12 +152,6 @@ def test_the_policy_on_the_page_is_one_and_its_rule_has_that_line():
     assert f"rule: {rule_words(rule, rule.figure, policy.clauses[0].scenario)}: +0.3 %" in page
 
 
-def test_an_empty_file_is_a_policy_without_rules():
-    for text in ("{}", "scenarios: []\n"):
-        policy, errors = read_policy(text, "f.yml", SCENARIOS)
-        assert (policy.clauses, policy.override, errors) == ((), (), [])
-
-
 @pytest.mark.parametrize(
     ("address", "may"),
     [
@@ -206,31 +178,30 @@ def ruling_of(comparison, text):
 
 
 @pytest.mark.parametrize(
-    ("amount", "grown", "state"),
-    [("0.5 %", 5, "ALLOWED"), ("0.4 %", 5, "BROKEN"), ("5", 5, "ALLOWED"), ("4", 5, "BROKEN"),
-     ("any", 900, "ALLOWED"), ("0", 0, "KEPT"), ("0 %", 5, "BROKEN"), ("0", -50, "KEPT")],
-)  # fmt: skip
-def test_a_count_may_grow_by_a_share_or_an_amount(tmp_path, amount, grown, state):
-    store = Store(tmp_path)
-    before = archived_count(store, "20261121T100000Z-v4-memfile-0001", *[counted()] * 3)
-    after = archived_count(
-        store, "20261121T110000Z-v4-memfile-0002", *[counted(reply=grown)] * 3
+    ("grown", "allowed", "state", "share"),
+    [
+        ({"reply": 5}, "instructions: 0.5 %", State.ALLOWED, True),
+        ({"reply": 5}, "instructions: 0.4 %", State.BROKEN, True),
+        ({"reply": 5}, "instructions: 5", State.ALLOWED, True),
+        ({"reply": 5}, "instructions: 4", State.BROKEN, True),
+        ({"reply": 900}, "instructions: any", State.ALLOWED, True),
+        ({"reply": 0}, "instructions: 0", State.KEPT, True),
+        ({"reply": 5}, "instructions: 0 %", State.BROKEN, True),
+        ({"reply": -50}, "instructions: 0", State.KEPT, True),
+        # what was nothing before may grow by an amount, and by no share
+        ({"writes": 9000}, "written_bytes: 900 %", State.BROKEN, False),
+        ({"writes": 9000}, "written_bytes: 30", State.ALLOWED, False),
+        ({"writes": 9000}, "written_bytes: 29", State.BROKEN, False),
+    ],
+)
+def test_a_count_may_grow_by_a_share_or_an_amount(tmp_path, grown, allowed, state, share):
+    before, after = (
+        archived_count(Store(tmp_path), f"20261121T{hour}0000Z-v4-memfile-0001", *[count] * 3)
+        for hour, count in ((10, counted()), (11, counted(**grown)))
     )
-    (figure,) = ruling_of(compare(before, after), f"allow: {{instructions: {amount}}}").figures
-    assert (figure.figure, figure.state) == ("instructions", State[state])
-
-
-def test_what_was_nothing_before_may_grow_by_an_amount_and_by_no_share(tmp_path):
-    store = Store(tmp_path)
-    before = archived_count(store, "20261121T100000Z-v4-memfile-0001", *[counted()] * 3)
-    after = archived_count(
-        store, "20261121T110000Z-v4-memfile-0002", *[counted(writes=9000)] * 3
-    )
-    comparison = compare(before, after)
-    assert before.metric("written_bytes").value == 0
-    for amount, state in (("900 %", "BROKEN"), ("30", "ALLOWED"), ("29", "BROKEN")):
-        (figure,) = ruling_of(comparison, f"allow: {{written_bytes: {amount}}}").figures
-        assert (figure.share, figure.state) == (None, State[state])
+    (figure,) = ruling_of(compare(before, after), f"allow: {{{allowed}}}").figures
+    assert (figure.figure, figure.state) == (allowed.partition(":")[0], state)
+    assert (figure.share is not None) is share
 
 
 @pytest.fixture
@@ -253,6 +224,7 @@ def duelled(tmp_path):
 
 
 RATE, CPU = "allow: {completed_rate: 3 %}", "allow: {completed_rate: 3 %, cpu_us: 6 %}"
+ANY, UNSURE = "allow: {completed_rate: any}", {"bound": 1, "cpu": 0.05}
 
 
 @pytest.mark.parametrize(
@@ -262,10 +234,7 @@ RATE, CPU = "allow: {completed_rate: 3 %}", "allow: {completed_rate: 3 %, cpu_us
         (Answer.SLOWER, 0.03, {}, RATE, ["ALLOWED"], Outcome.OK),
         (Answer.SLOWER, 0.02, {}, "{}", ["BROKEN"], Outcome.REGRESSION),
         (Answer.SLOWER, 0.02, {"limit": Limit.AT_MOST}, RATE, ["UNKNOWN"], Outcome.INVALID),
-        (
-            *(Answer.SLOWER, 0.5, {"limit": Limit.AT_MOST}),
-            *("allow: {completed_rate: any}", ["ALLOWED"], Outcome.OK),
-        ),
+        (Answer.SLOWER, 0.5, {"limit": Limit.AT_MOST}, ANY, ["ALLOWED"], Outcome.OK),
         (Answer.UNKNOWN, 0.01, {"bound": 0.02}, RATE, ["ALLOWED"], Outcome.OK),
         (Answer.UNKNOWN, 0.01, {"bound": 0.04}, RATE, ["UNKNOWN"], Outcome.INVALID),
         (Answer.UNKNOWN, 0.01, {"bound": 0.02}, "{}", ["UNKNOWN"], Outcome.INVALID),
@@ -274,14 +243,7 @@ RATE, CPU = "allow: {completed_rate: 3 %}", "allow: {completed_rate: 3 %, cpu_us
         (Answer.SAME, 0.0, {"cpu": 0.05}, CPU, ["ALLOWED"], Outcome.OK),
         (Answer.SAME, 0.0, {"cpu": 0.07}, CPU, ["BROKEN"], Outcome.REGRESSION),
         (Answer.SAME, 0.0, {"cpu": 0.05}, RATE, ["BROKEN"], Outcome.REGRESSION),
-        (
-            Answer.UNKNOWN,
-            0,
-            {"bound": 1, "cpu": 0.05},
-            CPU,
-            ["UNKNOWN", "ALLOWED"],
-            Outcome.INVALID,
-        ),
+        (Answer.UNKNOWN, 0, UNSURE, CPU, ["UNKNOWN", "ALLOWED"], Outcome.INVALID),
         (Answer.SLOWER, 0.04, {"cpu": 0.05}, CPU, ["BROKEN", "ALLOWED"], Outcome.REGRESSION),
     ],
 )

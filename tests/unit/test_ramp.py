@@ -18,15 +18,12 @@ RAMP = {"name": "ramp", "rates": [1000, 20_000, 5000], "step_s": 6, "rounds": 2}
 
 def step(*completed, rate=1000):
     """A step by what was completed in each of its seconds."""
-    return trial_of(
-        rate,
-        len(completed),
-        rate * len(completed) - sum(completed),
-        per_second=tuple(
-            Second(t=at, attempted=rate, completed=count, p50_s=0.001, p99_s=0.001)
-            for at, count in enumerate(completed)
-        ),
+    seconds = tuple(
+        Second(t=at, attempted=rate, completed=count, p50_s=0.001, p99_s=0.001)
+        for at, count in enumerate(completed)
     )
+    lost = rate * len(completed) - sum(completed)
+    return trial_of(rate, len(completed), lost, per_second=seconds)
 
 
 def measured(zones, **changed):
@@ -75,15 +72,16 @@ def test_each_step_has_its_figures_and_a_cache_is_seen_to_warm_up():
     zones = Zones(cold=0.04)
     point = measured(zones, rates=[1000, 1500, 20_000])
     assert zones.resets == 2 * 3  # of the probe, the warm-up, and the end
+    cold_s = (CACHED - 6 * 1000 - 6 * 1500) // 2000 + 1
     for round_ in point.rounds:
+        metrics = round_.metrics
         assert [trial.rate for trial in round_.trials] == [1000, 1500, 20_000]
-        assert round_.metrics["step_1_completed_rate"] == 1000
-        assert round_.metrics["step_1_settled_s"] == round_.metrics["step_2_settled_s"] == 0
-        assert round_.metrics["step_1_loss_ratio"] == round_.metrics["step_2_loss_ratio"] == 0
-        cold_s = (CACHED - 6 * 1000 - 6 * 1500) // 2000 + 1
-        assert round_.metrics["step_3_settled_s"] == round_.metrics["settled_s"] == cold_s
-        assert round_.metrics["step_3_loss_ratio"] == pytest.approx(cold_s * 0.9 / 6, abs=0.01)
-        assert round_.metrics["cpu_us"] > 0
+        assert metrics["step_1_completed_rate"] == 1000
+        settled = [metrics[f"step_{at}_settled_s"] for at in (1, 2, 3)]
+        assert [*settled, metrics["settled_s"]] == [0, 0, cold_s, cold_s]
+        losses = [metrics[f"step_{at}_loss_ratio"] for at in (1, 2, 3)]
+        assert losses == [0, 0, pytest.approx(cold_s * 0.9 / 6, abs=0.01)]
+        assert metrics["cpu_us"] > 0
 
 
 def test_a_server_whose_warm_up_is_kept_has_settled_from_the_beginning():
@@ -135,10 +133,8 @@ def test_a_step_that_does_not_count_in_the_end_leaves_the_others_their_figures(m
     spoiled_in(monkeypatch, 2, 4, 6)
     first, second = measured(Zones()).rounds
     assert len(first.trials) == 2 + 2 + 3
-    assert first.metrics["completed_rate"] is None
-    assert first.metrics["step_2_p99_s"] is None
-    assert first.metrics["step_1_p99_s"] == 0.002
-    assert first.metrics["step_3_completed_rate"] == 5000
+    names = ("completed_rate", "step_2_p99_s", "step_1_p99_s", "step_3_completed_rate")
+    assert [first.metrics[name] for name in names] == [None, None, 0.002, 5000]
     assert (first.shown_trial, first.shown.rate) == (6, 5000)
     assert second.metrics["completed_rate"] > 0
 
@@ -147,29 +143,30 @@ def test_a_ramp_of_which_no_step_counts_is_an_invalid_measurement(monkeypatch):
     spoiled_in(monkeypatch, *range(1, 9))
     error = measured(Zones()).error
     assert error.outcome.label == "invalid"
-    assert error.where == "ramp of 1000/s, 20000/s, 5000/s"
-    assert error.found == GENERATOR_STALLED
-
-
-def known(round_):
-    return {name: value for name, value in round_.metrics.items() if value is not None}
+    assert (error.where, error.found) == ("ramp of 1000/s, 20000/s, 5000/s", GENERATOR_STALLED)
 
 
 def test_one_killed_at_every_event_repeats_its_round_and_comes_to_the_same():
     """What was in the server's caches is gone, so the trials before the kill say nothing."""
+
+    def made(zones):
+        return [
+            (
+                [trial.load for trial in round_.trials],
+                {name: value for name, value in round_.metrics.items() if value is not None},
+            )
+            for round_ in measured(zones).rounds
+        ]
+
     whole = Zones(cold=0.5)
-    wanted = formula_point(formula_bench(**RAMP), whole).rounds
-    events = len(whole.events)
-    assert events == 2 * (2 + len(wanted[0].trials) + 1)
-    for at in range(1, events + 1):
+    wanted = made(whole)
+    assert len(whole.events) == 2 * (2 + len(wanted[0][0]) + 1)
+    for at in range(1, len(whole.events) + 1):
         zones = Zones(cold=0.5, kill_at=at)
         with pytest.raises(Killed):
-            formula_point(formula_bench(**RAMP), zones)
+            made(zones)
         kept = [name for name, _ in zones.events]
-        point = formula_point(formula_bench(**RAMP), zones)
-        for round_, other in zip(point.rounds, wanted, strict=True):
-            assert [trial.load for trial in round_.trials] == [
-                trial.load for trial in other.trials
-            ]
-            assert known(round_) == pytest.approx(known(other), rel=0.01, abs=0.01)
+        for (loads, metrics), (other, known) in zip(made(zones), wanted, strict=True):
+            assert loads == other
+            assert metrics == pytest.approx(known, rel=0.01, abs=0.01)
         assert [name for name, _ in zones.events].count("trial") >= kept.count("trial")

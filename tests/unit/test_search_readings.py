@@ -49,23 +49,19 @@ def test_of_trials_far_above_only_the_lowest_is_read():
 
 
 def test_noise_is_learned_from_the_differences_within_a_run():
-    quiet = [trial(6000, 0.025)] * 20
-    noisy = [trial(6000, loss) for loss in (0.011, 0.051)] * 10
-    assert Response().scattered(quiet, PROCEDURE).noise_sd < 0.003
-    assert Response().scattered(noisy, PROCEDURE).noise_sd > 0.015
-    assert Response().scattered([trial(6000, 0.02)], PROCEDURE) == Response()
+    def learned(*losses):
+        trials = [trial(6000, loss) for loss in losses]
+        return Response().scattered(trials, PROCEDURE)
+
+    assert learned(*[0.025] * 20).noise_sd < 0.003
+    assert learned(*[0.011, 0.051] * 10).noise_sd > 0.015
+    assert learned(0.02) == Response()
 
 
-def test_readings_are_weighted_by_their_precision():
+def test_readings_are_weighted_by_their_precision_and_limits_alone_are_none():
     belief = combine([Observation(9.0, 0.01), Observation(9.1, 0.02)])
-    assert belief is not None
-    assert belief.log_rate == pytest.approx(9.02)
-    assert belief.sd == pytest.approx(0.01 / math.sqrt(1.25))
-
-
-def test_limits_alone_are_no_belief():
-    assert combine([Observation(9.0, 0.01, at_least=True)]) is None
-    assert combine([]) is None
+    assert (belief.log_rate, belief.sd) == pytest.approx((9.02, 0.01 / math.sqrt(1.25)))
+    assert combine([Observation(9.0, 0.01, at_least=True)]) is combine([]) is None
 
 
 def test_lower_limits_take_the_bias_out_of_noisy_readings():
@@ -105,30 +101,21 @@ def test_a_belief_says_which_side_a_trial_will_fall_on():
     assert belief.fails_at(9.05, 0.01) > 0.99
 
 
-def test_the_first_run_expects_nothing():
-    assert expect([]) is None
-
-
-def test_one_odd_run_widens_the_expectation_and_does_not_move_it():
+def test_an_odd_run_widens_the_expectation_and_does_not_move_it():
     rates = [6000.0, 6010.0, 5990.0, 6005.0]
     calm, odd = expect(rates), expect([*rates, 9000.0])
     assert math.exp(odd.log_rate) == pytest.approx(6000, rel=0.005)
     assert odd.sd > 10 * calm.sd
-
-
-def test_steady_runs_narrow_the_expectation():
     spreads = [expect([6000.0] * n).sd for n in (1, 3, 8)]
-    assert spreads == sorted(spreads, reverse=True)
+    assert spreads == sorted(spreads, reverse=True), "steady runs narrow it"
     assert spreads[-1] < 0.01
+    assert expect([]) is None
 
 
 def test_the_ceiling_comes_down_when_a_rate_is_out_of_reach_twice():
     short = trial(7000, 0.0, duration_s=1, valid=False, reason="generator-limited")
     short = replace(short, rate=9000)
-    assert Outcomes((short,), PROCEDURE).ceiling == PROCEDURE.max_rate
-    assert Outcomes((short, short), PROCEDURE).ceiling == 7000
-
-
-def test_whole_rates_set_a_floor_of_their_own():
-    assert Outcomes((), MaxRate(min_rate=10)).floor == 99
-    assert Outcomes((), MaxRate(min_rate=500)).floor == 500
+    ceilings = [Outcomes((short,) * times, PROCEDURE).ceiling for times in (1, 2)]
+    assert ceilings == [PROCEDURE.max_rate, 7000]
+    floors = [Outcomes((), MaxRate(min_rate=rate)).floor for rate in (10, 500)]
+    assert floors == [99, 500], "whole rates set a floor of their own"

@@ -60,31 +60,29 @@ def test_a_stall_is_measured_within_ten_milliseconds_and_its_end_within_five_per
     assert (seen.late, seen.lost) == (0, 0)
 
 
-def test_without_a_stall_there_is_nothing_to_recover_from():
-    seen = noticed(load_of(base), BEFORE, AFTER, 5.1)
-    assert seen.recovered_s == 0.0
+def slower(factor, begin, end=SECONDS):
+    """Delays that are larger by this factor for a while."""
+    return lambda due: base(due) * np.where((due > begin) & (due < end), factor, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("delays", "effect_s", "recovered_s"),
+    [
+        (base, 5.1, 0.0),
+        # slowness until the effect counts, though it begins late
+        (slower(1.5, 6, 8), 9.0, pytest.approx(3.0, abs=0.06)),
+        # a change within ten percent is none
+        (slower(1.05, 5), 5, pytest.approx(0.0, abs=0.5)),
+        (slower(1.3, 5), 5, None),
+    ],
+)
+def test_what_is_slower_without_a_stall_recovers_by_itself_or_not(
+    delays, effect_s, recovered_s
+):
+    seen = noticed(load_of(delays), BEFORE, AFTER, effect_s)
+    assert seen.recovered_s == recovered_s
     assert seen.stall_s < 0.005
     assert (seen.late, seen.lost) == (0, 0)
-
-
-def test_slowness_until_the_effect_counts_though_it_begins_late():
-    seen = noticed(
-        load_of(lambda due: base(due) * np.where((due > 6) & (due < 8), 1.5, 1.0)),
-        BEFORE,
-        AFTER,
-        9.0,
-    )
-    assert seen.recovered_s == pytest.approx(3.0, abs=0.06)
-    assert seen.stall_s < 0.005
-
-
-def test_a_change_within_ten_percent_is_none():
-    slower = noticed(
-        load_of(lambda due: base(due) * np.where(due > 5, 1.05, 1)), BEFORE, AFTER, 5
-    )
-    assert slower.recovered_s < 0.5
-    gone = noticed(load_of(lambda due: base(due) * np.where(due > 5, 1.3, 1)), BEFORE, AFTER, 5)
-    assert gone.recovered_s is None
 
 
 def test_late_and_lost_are_of_what_was_due_after_it():

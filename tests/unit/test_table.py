@@ -52,12 +52,13 @@ def test_there_are_aligned_columns_of_what_there_is():
 def test_a_gain_across_two_sessions_says_so_in_its_cell():
     alike = printed([cell(), cell(1015.0, **THREADS)])
     assert alike[1].endswith("1000 ± 10  1015 ± 10  equal")
-    lines = printed([cell(), cell(1500.0, **THREADS, session="another")])
+    cells = [cell(), cell(1500.0, **THREADS, session="another")]
+    lines = printed(cells)
     assert lines[1].endswith("1500 ± 10  +50 % across sessions")
     assert lines[4].endswith("; across sessions: this includes the drift of the machine")
-    (row,) = document([cell(), cell(1500.0, **THREADS, session="another")])
-    assert row["results"]["v4-memfile-mt"]["basis"] == "across sessions"
-    assert row["results"]["v4-memfile"]["basis"] is None
+    (row,) = document(cells)
+    basis = {name: result["basis"] for name, result in row["results"].items()}
+    assert basis == {"v4-memfile": None, "v4-memfile-mt": "across sessions"}
 
 
 def test_a_terminal_that_is_too_narrow_gets_a_line_for_each(monkeypatch):
@@ -100,44 +101,35 @@ def test_the_line_below_a_table_says_how_its_figures_were_got():
 def test_json_has_every_result_by_scenario():
     (row,) = document([cell(), cell(1500.0, **THREADS)])
     assert row["factors"] == {"protocol": "DHCPv4", "backend": "memfile"}
-    assert row["results"]["v4-memfile"]["value"] == 1000.0
-    assert row["results"]["v4-memfile"]["ratio"] is None
-    threaded = row["results"]["v4-memfile-mt"]
+    first, threaded = (row["results"][f"v4-memfile{of}"] for of in ("", "-mt"))
+    assert (first["value"], first["ratio"]) == (1000.0, None)
     assert (threaded["word"], threaded["ratio"]) == ("faster", pytest.approx(1.5, rel=0.001))
 
 
 def test_other_factors_and_another_figure_have_a_table_of_their_own():
     """No row mixes two units, and neither figure takes the other's place."""
-    record = cell(0.4321, scenario="dns").record
-    asked = replace(record.scenario, factors={"zones": 100, "threads": 4})
-    other = cell(0.4321, scenario="dns", title="median latency", unit="ms", half_width=0.012)
-    queries = cell_with(
-        other,
-        factors=asked.factors,
-        across=("threads",),
-        record=replace(record, scenario=asked),
-    )
+    zones = {"scenario": "dns", "across": ("threads",), "title": "median latency", "unit": "ms"}
+    queries = cell(0.4321, **zones)
+    asked = {"zones": 100, "threads": 4}
+    scenario = replace(queries.record.scenario, factors=asked)
+    record = replace(queries.record, scenario=scenario)
+    queries = cell_with(queries, factors=asked, record=record)
     latency = cell(12.6, title="p99 latency", unit="ms", half_width=None, extent=None)
     lines = printed([cell(), queries, latency])
     assert [line.split()[-1] for line in lines if line.startswith("DHCPv4")] == ["10", "12.6"]
     (head,) = [line for line in lines if line.startswith("zones")]
     assert head.split() == ["zones", "durability", "threads", "4"]
-    assert [row["results"]["v4-memfile"]["unit"] for row in document([cell(), latency])] == [
-        "exchanges/s",
-        "ms",
-    ]
+    units = [row["results"]["v4-memfile"]["unit"] for row in document([cell(), latency])]
+    assert units == ["exchanges/s", "ms"]
 
 
 def point(threads, factor, **experiment):
     """A result of an experiment along the threads."""
     record = example_result([factor * rate for rate in MAX_RATES], token=f"{threads:04x}")
     factors = {**record.scenario.factors, "threads": threads}
-    result = {"id": "e", "points": (), "interleaved": False, **experiment}
-    return replace(
-        record,
-        scenario=replace(record.scenario, factors=factors),
-        experiment=Experiment(**result),
-    )
+    result = Experiment(**{"id": "e", "points": (), "interleaved": False, **experiment})
+    scenario = replace(record.scenario, factors=factors)
+    return replace(record, scenario=scenario, experiment=result)
 
 
 def curves(records):
@@ -150,10 +142,7 @@ def test_an_experiment_along_one_factor_is_a_curve():
     factors = {2: 0.5, 4: 1.0, 8: 0.999, 16: 0.9}
     points = [point(at, factor, why="one host each") for at, factor in factors.items()]
     lines = curves([*points, example_result()])
-    reported = [
-        [part for part in re.split(" {2,}", line.strip()) if part] for line in lines[2:6]
-    ]
-    assert reported == [
+    assert [re.split(" {2,}", line.strip()) for line in lines[2:6]] == [
         ["2", "3003 ± 12", "█" * 20, "differs"],
         ["4", "6006 ± 25", "█" * 40, "best"],
         ["8", "6000 ± 25", "█" * 40, "equal"],
@@ -164,9 +153,7 @@ def test_an_experiment_along_one_factor_is_a_curve():
 
 
 def test_points_whose_runs_alternated_are_distinguished_by_less_and_without_a_warning():
-    lines = curves(
-        [point(at, factor, interleaved=True) for at, factor in ((2, 1.0), (4, 0.999))]
-    )
+    lines = curves([point(2, 1.0, interleaved=True), point(4, 0.999, interleaved=True)])
     assert [line.split()[-1] for line in lines[2:4]] == ["best", "differs"]
     assert len(lines) == 6
 

@@ -1,9 +1,8 @@
 """What follows from a server's settings, and how figures are set beside it."""
 
-import math
-
 import pytest
 from msgspec.structs import replace
+from scipy import stats
 from tests.examples import edited, example_result, fixed_load_result, invalid_result
 
 from leaselab.analysis.figures.truth import (
@@ -50,11 +49,20 @@ def rate_of(*, stages=2, loss=0.025, seconds=5, **options):
     return highest_rate({**DEFAULTS, "capacity": 2000.0, **options}, stages, loss, seconds)
 
 
-def test_a_max_rate_is_above_the_capacity_by_what_may_be_lost():
-    (fact,) = truth_of(scenario(), MaxRate()).facts
-    assert fact == Fact(MAX_RATE, 2000 / 0.975, EXACT)
-    (fact,) = truth_of(scenario(DNS), MaxRate(loss_ratio=0.005)).facts
-    assert fact.value == pytest.approx(2000 / 0.995)
+@pytest.mark.parametrize(
+    ("asked", "procedure", "rate", "tolerance"),
+    [
+        (scenario(), MaxRate(), 2000 / 0.975, EXACT),
+        (scenario(DNS), MaxRate(loss_ratio=0.005), 2000 / 0.995, EXACT),
+        # a stall takes its share of the time
+        (scenario(stall_ms=20.0, stall_every_ms=200.0), MaxRate(), 1800 / 0.975, ROUGH),
+    ],
+)
+def test_a_max_rate_is_above_the_capacity_by_what_may_be_lost(
+    asked, procedure, rate, tolerance
+):
+    (fact,) = truth_of(asked, procedure).facts
+    assert fact == Fact(MAX_RATE, pytest.approx(rate), tolerance)
 
 
 @pytest.mark.parametrize(
@@ -68,12 +76,6 @@ def test_a_max_rate_is_above_the_capacity_by_what_may_be_lost():
 )
 def test_what_does_not_take_work_leaves_the_max_rate_as_it_is(options):
     assert truth_of(scenario(**options), MaxRate()) == truth_of(scenario(), MaxRate())
-
-
-def test_a_stall_takes_its_share_of_the_time():
-    stalls = scenario(stall_ms=20.0, stall_every_ms=200.0)
-    (fact,) = truth_of(stalls, MaxRate()).facts
-    assert fact == Fact(MAX_RATE, pytest.approx(1800 / 0.975), ROUGH)
 
 
 def test_the_longest_of_the_stalls_that_are_made_is_true_within_ten_milliseconds():
@@ -110,10 +112,7 @@ def test_what_waits_as_the_traffic_ends_is_not_completed():
     """As packet by packet: 1604/s of 256 that may wait, 1614/s of 64."""
     rates = [rate_of(doubled_by=20_000, queue=queue) for queue in (256, 64)]
     assert rates == [pytest.approx(1604, rel=0.002), pytest.approx(1614, rel=0.002)]
-
-
-def test_queries_leave_no_leases():
-    assert rate_of(stages=1, doubled_by=10) == rate_of(stages=1)
+    assert rate_of(stages=1, doubled_by=10) == rate_of(stages=1), "queries leave no leases"
 
 
 def test_shares_of_an_exchange_are_those_of_its_packets_together():
@@ -127,13 +126,17 @@ def test_shares_of_an_exchange_are_those_of_its_packets_together():
     assert shares_of(options, 1, 2.0)[LOST] == pytest.approx(0.1)
 
 
+def late(stages, least, most):
+    options = {**DEFAULTS, "delay_least_ms": least, "delay_most_ms": most}
+    return shares_of(options, stages, 0.2)[LATE]
+
+
 @pytest.mark.parametrize(
     ("least", "most", "share"),
     [(0.0, 210.0, 10 / 210), (0.0, 200.0, 0.0), (190.0, 210.0, 0.5), (250.0, 250.0, 1.0)],
 )
 def test_a_query_is_late_where_its_answer_is(least, most, share):
-    options = {**DEFAULTS, "delay_least_ms": least, "delay_most_ms": most}
-    assert shares_of(options, 1, 0.2)[LATE] == pytest.approx(share)
+    assert late(1, least, most) == pytest.approx(share)
 
 
 @pytest.mark.parametrize(
@@ -142,17 +145,13 @@ def test_a_query_is_late_where_its_answer_is(least, most, share):
 )
 def test_an_exchange_is_late_where_its_replies_are_together(least, most):
     """By counting all pairs of many delays."""
-    options = {**DEFAULTS, "delay_least_ms": least, "delay_most_ms": most}
     delays = [least + (most - least) * (place + 0.5) / 400 for place in range(400)]
-    late = sum(delay + other > 200 for delay in delays for other in delays) / 400**2
-    result = shares_of(options, 2, 0.2)[LATE]
-    assert result == pytest.approx(late, abs=0.005)
+    counted = sum(delay + other > 200 for delay in delays for other in delays) / 400**2
+    assert late(2, least, most) == pytest.approx(counted, abs=0.005)
     asked = scenario(delay_least_ms=least, delay_most_ms=most)
-    facts = [
-        {fact.name: fact.value for fact in truth_of(replace(asked, generator=name), NEAR).facts}
-        for name in ("leaseload", "perfdhcp")
-    ]
-    assert facts[0][LATE] == facts[1][LATE] == result, "whichever generator counts it"
+    for name in ("leaseload", "perfdhcp"):  # whichever generator counts it
+        facts = truth_of(replace(asked, generator=name), NEAR).facts
+        assert [fact.value for fact in facts if fact.name == LATE] == [late(2, least, most)]
 
 
 def test_nothing_follows_without_a_capacity_or_for_another_server_or_procedure():
@@ -168,32 +167,25 @@ def test_malformed_replies_leave_no_trial_of_clients_that_counts():
     assert [fact.value for fact in names] == [0.0, 0.0, 0.0]
 
 
-def of_rate(rate):
-    return example_result([rate] * 3, procedure=MaxRate(rounds=3))
-
-
 def test_a_rate_is_judged_by_its_tolerance():
-    record = of_rate(2000.0)
-    near, far = (Truth((Fact(MAX_RATE, value, EXACT),)) for value in (2019.0, 2021.0))
-    (row,) = judge(near, record)
-    assert (row.measured, row.within, row.id) == (2000.0, True, record.id)
-    assert row.error == pytest.approx(-0.0094, abs=1e-4)
-    assert [row.within for row in judge(far, record)] == [False]
+    record = example_result([2000.0] * 3, procedure=MaxRate(rounds=3))
+    near, far = (
+        judge(Truth((Fact(MAX_RATE, value, EXACT),)), record)[0] for value in (2019.0, 2021.0)
+    )
+    assert (near.measured, near.within, near.id) == (2000.0, True, record.id)
+    assert near.error == pytest.approx(-0.0094, abs=1e-4)
+    assert not far.within
 
 
 def counted(**counts):
     """The record of a fixed load of 60 000 exchanges with these failures."""
+    known = {"late": 0, "lost": 0, **counts, "completed": 20_000 - sum(counts.values())}
+    failures = {"NAK": known.pop("refused")} if "refused" in counts else {}
 
     def edit(document):
         for round_ in document["rounds"]:
             round_["trials"] = round_["trials"][:1]
-            round_["trials"][0] |= {
-                "attempted": 20_000,
-                "completed": 20_000 - sum(counts.values()),
-                "late": counts.get("late", 0),
-                "lost": counts.get("lost", 0),
-                "failures": {"NAK": counts["refused"]} if "refused" in counts else {},
-            }
+            round_["trials"][0] |= {"attempted": 20_000, "failures": failures, **known}
 
     return edited(fixed_load_result([0.01] * 3), edit)
 
@@ -211,48 +203,34 @@ def test_shares_are_judged_by_their_interval():
 
 
 def test_a_doubt_is_wanted_of_every_trial():
-    reported, trials_count = invalid_result(), example_result()
-    said = edited(
-        reported,
-        lambda document: [
-            trial.update(valid=False, reason=MALFORMED)
-            for round_ in document["rounds"]
-            for trial in round_["trials"]
-        ],
-    )
-    wanted = Truth(doubt=MALFORMED)
-    assert [row.within for row in judge(wanted, said)] == [True]
-    for record in (reported, trials_count):
+    def doubt_all(document):
+        for round_ in document["rounds"]:
+            for trial in round_["trials"]:
+                trial.update(valid=False, reason=MALFORMED)
+
+    wanted, some = Truth(doubt=MALFORMED), invalid_result()
+    assert [row.within for row in judge(wanted, edited(some, doubt_all))] == [True]
+    for record in (some, example_result()):
         (row,) = judge(wanted, record)
-        assert not row.within
-        assert row.why
+        assert (row.within, bool(row.why)) == (False, True)
 
 
 def test_without_a_figure_there_is_a_reason():
-    (row,) = judge(Truth((Fact(MAX_RATE, 2000.0, EXACT),)), invalid_result())
+    rate = Truth((Fact(MAX_RATE, 2000.0, EXACT),))
+    (row,) = judge(rate, invalid_result())
     assert (row.measured, row.within) == (None, False)
-    assert "could not" in row.why or "started" in row.why
-    example = scenario()
-    (row,) = not_measured(Truth((Fact(MAX_RATE, 2000.0, 0.01),)), example, "no such program")
-    assert (row.true, row.tolerance) == (2000.0, 0.01)
-    (row,) = not_measured(Truth(doubt=MALFORMED), example, "no such program")
+    assert "started" in row.why
+    (row,) = not_measured(rate, scenario(), "no such program")
+    assert (row.true, row.tolerance, row.why) == (2000.0, EXACT, "no such program")
+    (row,) = not_measured(Truth(doubt=MALFORMED), scenario(), "no such program")
     assert (row.figure, row.true, row.why) == (MALFORMED, None, "no such program")
 
 
 @pytest.mark.parametrize(("counted", "of"), [(0, 1000), (3, 1000), (500, 1000), (1000, 1000)])
 def test_an_interval_has_the_share_and_leaves_out_what_is_unlikely(counted, of):
-    def at_least(share):
-        """Chance of so many or more (0..1), by the sum of its terms."""
-        return sum(
-            math.comb(of, k) * share**k * (1 - share) ** (of - k)
-            for k in range(counted, of + 1)
-        )
-
     low, high = binomial(counted, of)
     assert low <= counted / of <= high
     if counted:
-        assert at_least(low) == pytest.approx(0.005, rel=1e-6)
+        assert stats.binom.sf(counted - 1, of, low) == pytest.approx(0.005, rel=1e-6)
     if counted < of:
-        assert at_least(high) - math.comb(of, counted) * high**counted * (1 - high) ** (
-            of - counted
-        ) == pytest.approx(0.995, rel=1e-6)
+        assert stats.binom.cdf(counted, of, high) == pytest.approx(0.005, rel=1e-6)

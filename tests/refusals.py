@@ -1,0 +1,16 @@
+"""Errors that end what the engine does, as a test expects them."""
+
+from contextlib import contextmanager
+
+import pytest
+
+from leaselab.model.errors import LeaselabError, Outcome
+
+
+@contextmanager
+def refused(match=None, outcome=Outcome.USAGE, where=None):
+    """Expect an error of this outcome with this text; `where` is its whole place."""
+    with pytest.raises(LeaselabError, match=match) as caught:
+        yield caught
+    assert caught.value.outcome is outcome
+    assert where in (None, caught.value.where)
