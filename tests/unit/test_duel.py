@@ -225,7 +225,7 @@ def test_other_figures_have_a_smallest_change_of_their_own(name, more, worse):
     judgement = judge(PLAN, *beside(name, more, 0.01, ratios=ratios, seed=7))
     assert judgement.answer is Answer.SAME
     assert [metric.name for metric in judgement.worse] == [name] * worse
-    assert judgement.cpu.name == "cpu_us"
+    assert "cpu_us" in [other.name for other in judgement.others]
     (other,) = [metric for metric in judgement.others if metric.name == name]
     assert other.ratio == pytest.approx(more, rel=0.02)
 

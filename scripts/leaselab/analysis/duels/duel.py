@@ -188,11 +188,6 @@ class DuelVerdict:
         low, high = self.ci95
         return not low <= 1.0 <= high
 
-    @property
-    def cpu(self) -> Judged | None:
-        """Server CPU per transaction; None where it is not known."""
-        return next((other for other in self.others if other.name == CPU), None)
-
 
 def judge(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> DuelVerdict | None:
     """Judge the rounds so far; None before the first look.
