@@ -120,15 +120,18 @@ OF_ALL = {name.removeprefix("server_") for name in SPECS["argument_specs"]["chec
 """Variables that all roles of servers have from role `server`."""
 
 
+def prefixed(role, values):
+    """Variables of a role of a server, or of role `server`, by their names there."""
+    owners = {name: "server" if name in OF_ALL else role for name in values}
+    return {f"{owners[name]}_{name}": value for name, value in values.items()}
+
+
 class Rooted:
     """A variant of a role in the root of a release, run in a network."""
 
     def __init__(self, network, suite, packages, role, /, **values):
         self.network, self.role, self.variant = network, role, values["variant"]
-        self.values = {
-            f"{'server' if name in OF_ALL else role}_{name}": value
-            for name, value in values.items()
-        }
+        self.values = prefixed(role, values)
         self.place = unpacked_root(suite, *packages)
         self.settings, self.paths, self.texts, self.given = {}, {}, {}, {}
 

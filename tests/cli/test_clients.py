@@ -166,7 +166,7 @@ def test_a_client_with_one_transaction_id_for_all_begins_each_time(traffic_of):
     assert (traffic["exchanges"], traffic["resent"]) == (3, 0)
 
 
-def test_a_client_with_one_transaction_id_renews_each_time(tmp_path):
+def test_a_client_with_one_transaction_id_renews_each_time(traffic_of):
     capture = Capture()
     for begun in (0, 900, 1800):
         for elapsed in (0, 4):
@@ -175,7 +175,7 @@ def test_a_client_with_one_transaction_id_renews_each_time(tmp_path):
             asked = captures.message6(11, b"\0\3\0\1" + mac(1), 1, [(8, bytes([0, elapsed]))])
             capture.on_link6(DAY + begun + elapsed, asked)
     for family in (4, 6):
-        traffic = traffic_of(tmp_path, capture, family)
+        traffic = traffic_of(capture, family)
         assert (traffic["exchanges"], traffic["resent"]) == (3, 0.5)
 
 

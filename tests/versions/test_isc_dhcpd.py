@@ -10,7 +10,7 @@ import pytest
 from tests.contracts import ROLES
 from tests.own import clients_of
 from tests.role_modules import load
-from tests.rooted import LOADS, cabled, offered, render, template
+from tests.rooted import LOADS, cabled, offered, prefixed, render, template
 from tests.tools import run, unpacked
 
 from leaselab.inputs.leases import read_leases
@@ -86,7 +86,7 @@ def deployed(tmp_path_factory):
                 "server_test_address": "198.18.0.10",
                 "server_test_address6": "2001:2:0:1::10",
                 "server_relay_addresses": ["198.18.0.30"],
-                **{f"isc_dhcpd_{name}": value for name, value in options.items()},
+                **prefixed("isc_dhcpd", options),
             },
             {
                 f"{shape}.json": "{{ server_contract_settings | to_json }}",

@@ -77,7 +77,7 @@ def host(request, network, tmp_path_factory):
 
 
 def key_of(host):
-    return host.values[f"{host.role}_update_key"]
+    return host.values["server_update_key"]
 
 
 def updated(host, folder, key):

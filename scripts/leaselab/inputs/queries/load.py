@@ -132,8 +132,8 @@ def _zones(scenario: Scenario, queries: Queries, asked: Asked, folder: Path) -> 
         raise usage_error(
             "not a DNS scenario", where=where, wanted="a DNS scenario, such as bind9-zones"
         )
-    serving = options_of(scenario.server.kind, "main")
-    takes = "zone_files" in serving and scenario.support is None
+    served = options_of(scenario.server.kind, "main").get("data", {}).get("choices", ())
+    takes = _OWN in served and scenario.support is None
     if asked.zones:
         if not takes:
             raise usage_error(
