@@ -7,6 +7,7 @@ import socket
 import stat
 import subprocess
 from datetime import UTC, datetime, timedelta, timezone
+from types import SimpleNamespace
 
 import pytest
 from msgspec.structs import replace
@@ -54,6 +55,18 @@ class TestIdent:
     def test_an_id_reports_time_and_scenario_in_utc(self):
         now = datetime(2026, 11, 21, 12, 30, 5, tzinfo=timezone(timedelta(hours=1)))
         assert new_id(now, "v4-memfile", "3f9a") == ID
+
+    def test_an_id_that_is_taken_is_not_given_again(self, store, monkeypatch):
+        """Both servers of a duel have a scenario and a second in common."""
+        tokens = iter(["00aa", "00aa", "00bb", "00bb", "00cc"])
+        monkeypatch.setattr("secrets.token_hex", lambda _: next(tokens))
+        monkeypatch.setattr(
+            "leaselab.archive.ident.datetime", SimpleNamespace(now=lambda _: START)
+        )
+        first, second = store.fresh_ids("v4-memfile", "v4-memfile")
+        assert (first[-4:], second[-4:]) == ("00aa", "00bb")
+        store.create(second).close()
+        assert store.fresh_ids("v4-memfile")[0][-4:] == "00cc"
 
     @pytest.mark.parametrize("name", ["../up", "a/b", "", "V4", "-v4", "v4 x"])
     def test_a_scenario_that_is_no_file_name_is_refused(self, name):

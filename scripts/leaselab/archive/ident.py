@@ -37,7 +37,7 @@ def new_id(now: datetime, scenario: str, token: str) -> str:
 
 
 def fresh_id(scenario: str) -> str:
-    """The id of a measurement that starts now; errors as `new_id`."""
+    """An id of a sweep that starts now, which may be taken; errors as `new_id`."""
     return new_id(datetime.now(UTC), scenario, secrets.token_hex(2))
 
 

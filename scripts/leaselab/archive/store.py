@@ -11,7 +11,7 @@ from pathlib import Path
 
 from leaselab.archive.checksums import Checked, check_all, check_file
 from leaselab.archive.disk import explain_full_disk, write_whole, writing
-from leaselab.archive.ident import is_id, month_of
+from leaselab.archive.ident import fresh_id, is_id, month_of
 from leaselab.archive.index import Index
 from leaselab.archive.journal import entries_of, is_being_written, read_journal
 from leaselab.archive.live import live_path
@@ -55,7 +55,7 @@ class Store:
         Raises usage_error when the id is not one or is taken.
         """
         path = self.root / RUNNING / sweep_id
-        if self.place(sweep_id).exists() or path.exists():
+        if self._has(sweep_id):
             raise usage_error(
                 "a sweep of this id exists",
                 where=str(self.root),
@@ -64,6 +64,18 @@ class Store:
             )
         path.mkdir(parents=True)
         return RunningSweep(path)
+
+    def fresh_ids(self, *scenarios: str) -> list[str]:
+        """Ids of sweeps that start now, none of which is taken; errors as `new_id`."""
+        made: list[str] = []
+        for scenario in scenarios:
+            while self._has(ident := fresh_id(scenario)) or ident in made:
+                pass
+            made.append(ident)
+        return made
+
+    def _has(self, sweep_id: str) -> bool:
+        return self.place(sweep_id).exists() or (self.root / RUNNING / sweep_id).exists()
 
     def check_room(self) -> None:
         """Raise, before anything is measured, where no sweep can be written.

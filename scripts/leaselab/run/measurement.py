@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leaselab.archive.calibration import ceiling_for, under
-from leaselab.archive.ident import fresh_id
 from leaselab.archive.live import LiveFeed
 from leaselab.archive.published import by_role, published
 from leaselab.archive.running import RunningSweep
@@ -48,7 +47,8 @@ class Measurement:
 
     def alone(self, bench: Bench) -> Ended:
         """Measure one point alone; errors as `begin` and `finish`."""
-        points = begin(self.store, {fresh_id(bench.scenario.name): bench}, self.root)
+        (ident,) = self.store.fresh_ids(bench.scenario.name)
+        points = begin(self.store, {ident: bench}, self.root)
         (ended,) = self.finish(points)
         return ended
 

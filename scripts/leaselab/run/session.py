@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from leaselab.archive.ident import fresh_id
 from leaselab.archive.running import RunningSweep
 from leaselab.catalog.checkout import checkout_root
 from leaselab.measure.ports import RELOAD
@@ -60,7 +59,7 @@ class Session(Workplace):
         measurement can be resumed.  Raises for a broken lab, and as `Measurement.finish`.
         """
         self.together = tasks = self._with_known_rates(tasks, sealed, why, refused)
-        ids = [fresh_id(task.scenario.name) for task in tasks]
+        ids = self.store.fresh_ids(*(task.scenario.name for task in tasks))
         experiment = None
         if len(tasks) > 1:
             experiment = Experiment(

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from leaselab.analysis.figures.credibility import beyond_quota
-from leaselab.archive.ident import fresh_id
 from leaselab.archive.store import Store
 from leaselab.catalog.catalogue import Catalogue
 from leaselab.catalog.checkout import checkout_root
@@ -218,7 +217,7 @@ class Workplace:
         # The path of the playbook's output on this machine is of no use to other readers.
         todo = f"its whole log: {BUILD_LOG} of the result" if log else ""
         record = failed_record(
-            point_id or fresh_id(task.scenario.name),
+            point_id or self.store.fresh_ids(task.scenario.name)[0],
             error=replace(error, todo=todo),
             scenario=task.scenario,
             procedure=self.procedure(task),
