@@ -145,10 +145,10 @@ def test_two_processes_write_a_file_at_once(tmp_path, mode):
     path = tmp_path / "bench.json"
     with drafted(path) as draft:
         draft.write_bytes(b"ours")
-        if not os.fork():
+        if not (pid := os.fork()):
             write_whole(path, b"that of the child", mode)
             os._exit(0)
-        assert os.wait()[1] == 0
+        assert os.waitpid(pid, 0)[1] == 0
         assert (path.read_bytes(), draft.read_bytes()) == (b"that of the child", b"ours")
         assert stat.S_IMODE(path.stat().st_mode) == mode
         draft.replace(path)

@@ -48,10 +48,10 @@ def test_two_commands_keep_their_zones_at_once(tmp_path):
     kept.mkdir()
 
     def beside():
-        if not os.fork():
+        if not (pid := os.fork()):
             keep_zones(kept, [made._replace(name="example.org")])
             os._exit(0)
-        assert os.wait()[1] == 0
+        assert os.waitpid(pid, 0)[1] == 0  # other tests may have left children
         return 3
 
     class Slow(type(made)):
