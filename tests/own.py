@@ -4,27 +4,12 @@ import json
 import shutil
 from pathlib import Path
 
-import pytest
-
 from leaselab.catalog.catalogue import Catalogue
 from leaselab.catalog.roles import resolved
 from leaselab.inputs.user_configuration import add_scenario, read_served
 from leaselab.measure.generators import check_fits
-from leaselab.model.errors import LeaselabError, Outcome
 
 DATA = Path(__file__).parent / "data/own"
-
-
-def refusals_of(read):
-    """A function that returns why `read` refuses its arguments: a usage error."""
-
-    def refusal(*arguments, **words):
-        with pytest.raises(LeaselabError) as refused:
-            read(*arguments, **words)
-        assert refused.value.outcome is Outcome.USAGE
-        return str(refused.value)
-
-    return refusal
 
 
 def clients_of(own, folder):

@@ -14,3 +14,14 @@ def refused(match=None, outcome=Outcome.USAGE, where=None):
         yield caught
     assert caught.value.outcome is outcome
     assert where in (None, caught.value.where)
+
+
+def refusals_of(call):
+    """A function that returns why `call` refuses its arguments: a usage error."""
+
+    def refusal(*arguments, **words):
+        with refused() as caught:
+            call(*arguments, **words)
+        return str(caught.value)
+
+    return refusal

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.own import refusals_of
+from tests.refusals import refusals_of
 
 from leaselab.inputs.commented_json import read_commented_json
 from leaselab.inputs.json_tokens import below

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.inventories import parsed
-from tests.own import refusals_of
+from tests.refusals import refusals_of
 
 from leaselab.lab.hosts.inventory import (
     GENERATOR_GROUP,

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.own import DATA, add_scenario, catalogue_in, measurable, read_served, refusals_of
+from tests.own import DATA, add_scenario, catalogue_in, measurable, read_served
+from tests.refusals import refusals_of
 
 from leaselab.catalog.catalogue import Catalogue
 from leaselab.inputs.queries.file import read_queries

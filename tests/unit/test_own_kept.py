@@ -4,7 +4,8 @@ import os
 import stat
 
 import pytest
-from tests.own import DATA, add_scenario, catalogue_in, read_served, refusals_of
+from tests.own import DATA, add_scenario, catalogue_in, read_served
+from tests.refusals import refusals_of
 
 from leaselab.catalog.kept_scenarios import OWN
 

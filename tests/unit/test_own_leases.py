@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.contracts import ROLES, contract_module
-from tests.own import read_served, refusals_of
+from tests.own import read_served
+from tests.refusals import refusals_of
 
 from leaselab.inputs.leases import read_leases
 

@@ -6,7 +6,8 @@ import tarfile
 import pytest
 from tests.examples import built, example_result
 from tests.inventories import local_lab
-from tests.own import add_scenario, catalogue_in, read_served, refusals_of
+from tests.own import add_scenario, catalogue_in, read_served
+from tests.refusals import refusals_of
 
 from leaselab.catalog.releases import bounds, of_apt
 from leaselab.run.task import Task

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.here import LISTING
 from tests.inventories import parsed
-from tests.own import refusals_of
+from tests.refusals import refusals_of
 
 from leaselab.lab.hosts import boot, power
 from leaselab.lab.hosts.inventory import InventoryHost, read_inventory

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 from tests.hostile import NAME, hostile_repository
-from tests.own import refusals_of
+from tests.refusals import refusals_of
 from tests.repositories import commit, git, make_repository
 
 from leaselab.builds.repository import open_repository
