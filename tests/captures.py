@@ -98,14 +98,35 @@ def segment(payload, number, flags=0x18, ports=(40_000, 53), ends=("192.0.2.7", 
     return head + source.packed + target.packed + tcp
 
 
+def _of_ppp(kind):
+    return b"\0\x57" if kind == b"\x86\xdd" else b"\0\x21"
+
+
+def _wireless(kind, control=b"\x08\1"):
+    return control + bytes(22) + b"\xaa\xaa\3\0\0\0" + kind
+
+
+HEADS = {
+    0: lambda _: b"\2\0\0\0",
+    9: _of_ppp,
+    50: lambda kind: b"\xff\3" + _of_ppp(kind),
+    51: lambda kind: b"\x11\0\0\1\0\0" + _of_ppp(kind),
+    104: lambda kind: b"\x0f\0" + kind,
+    105: _wireless,
+    127: lambda kind: b"\0\0\x08\0\0\0\0\0" + _wireless(kind, b"\x08\3" + bytes(6)),
+    108: lambda _: b"\0\0\0\2",
+    SLL: lambda kind: b"\0\0\0\1\0\6" + bytes(8) + kind,
+    SLL2: lambda kind: kind + b"\0\0\0\0\0\2\0\1\0\6" + bytes(8),
+}
+"""Heads of packets by the link's type: loopback, PPP, HDLC, Wi-Fi, Linux cooked."""
+
+
 def framed(packet, link=ETHERNET, vlans=()):
     protocol = 0x86DD if packet[0] >> 4 == 6 else 0x0800
     if link == RAW:
         return packet
-    if link == SLL:
-        return struct.pack("!HHH8sH", 0, 1, 6, b"\2\0\0\0\0\1", protocol) + packet
-    if link == SLL2:
-        return struct.pack("!HHIHBB8s", protocol, 0, 2, 1, 0, 6, b"\2\0\0\0\0\1") + packet
+    if link in HEADS:
+        return HEADS[link](struct.pack("!H", protocol)) + packet
     tags = b"".join(struct.pack("!HH", 0x8100, vlan) for vlan in vlans)
     return b"\2\0\0\0\0\2\2\0\0\0\0\1" + tags + struct.pack("!H", protocol) + packet
 

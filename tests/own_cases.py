@@ -188,7 +188,7 @@ def _words(made, file, row):
     files = [file] if file.is_file() else sorted(file.rglob("*.conf*"))
     own = "\n".join(each.read_text("utf-8") for each in files)
     own = re.sub(r"(?m)^\s*(#|//).*$", "", own)
-    server = made.server.get("text") or json.dumps(made.server)
+    server = made.server.get("text") or json.dumps(made.server, ensure_ascii=False)
     texts = (own, server, row.replace("\\n", "\n"))
     before, after, it = (Counter(re.findall(r'[^\s;{}",:\[\]()]+', text)) for text in texts)
     differing = {"<": (before - after).keys(), ">": (after - before).keys()}

@@ -44,9 +44,7 @@ def refused(folder, content, capsys, command="clients"):
     return capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "link", [captures.SLL, captures.SLL2, captures.RAW, *captures.LINKS.values()]
-)
+@pytest.mark.parametrize("link", [*captures.HEADS, captures.RAW, *captures.LINKS.values()])
 def test_every_link_is_read_and_what_is_behind_tags_and_labels(link, tmp_path, capsys):
     capture = captures.isp(captures.RAW if callable(link) else link)
     if callable(link):

@@ -21,6 +21,7 @@ from leaselab.model.server import Beside, server_name
 from leaselab.report.facts import confirmation_words
 from leaselab.report.listing import listing, number
 from leaselab.report.text import print_result
+from leaselab.report.verdict.words import percent
 
 PLACE = Path("/results/2026/11/20261121T113005Z-v4-memfile-3f9a")
 
@@ -271,6 +272,11 @@ def test_a_figure_has_the_digits_that_are_read(value, unit, like, text):
     assert number(value, unit, like) == text
 
 
+def test_no_change_is_no_loss():
+    """A fall that is shown as 0 has no sign of one."""
+    assert [percent(ratio) for ratio in (0.99999, 0.969)] == ["+0.0 %", "-3.1 %"]
+
+
 def test_a_list_has_a_line_each():
     lost = dict.fromkeys(("value", "metric", "unit", "durability", "server", "version"))
     row = row_of(example_result(), "a")
@@ -284,6 +290,8 @@ def test_a_list_has_a_line_each():
     ]
     headings, _ = listing([row, row | {"metric": "completed_rate"}])
     assert headings[-1] == "figure/s", "of several figures in one unit, the heading has it"
+    count = row | {"metric": "instructions", "unit": "instructions per query"}
+    assert listing([count])[0][-1] == "instructions per query"
     named = {"server": "kea", "version": None, "commit": "a" * 40}
     assert server_name(named) == "kea (aaaaaaaaaa)"
 

@@ -80,3 +80,10 @@ def test_dnsmasq_takes_the_file_and_answers_every_client_made_for_it(root, hosts
     status, reported = root.verb("reset")
     assert status == 0, reported
     assert json.loads(reported) == {"held": 0, "was": clients - len(late)}
+
+
+def test_it_opens_its_log_again_once_that_was_moved_away(root):
+    assert root.verb("start")[0] == 0
+    status, said = root.verb("operate", "rotate-log\n")
+    assert status == 0, said
+    assert json.loads(said.splitlines()[-1])["why"] == ""

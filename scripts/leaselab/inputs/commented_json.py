@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from leaselab.inputs.json_tokens import Places, Source, Spot, Tokens, Unread, in_place, no_json
 from leaselab.model.errors import LeaselabError, usage_error
 
-_HALF = re.compile("[\ud800-\udc7f\udd00-\udfff]")
-"""What no bytes of a file are read as, and escapes may be."""
+_ESCAPE = re.compile(r"\\(?:(u(?!00))|u00(?=[89A-Fa-f])|.)")
+"""An escape of a string; one of a character that Kea refuses is a group."""
 _WORDS = {"true": True, "false": False, "null": None}
 _KINDS = {
     "string": "a string",
@@ -217,20 +217,22 @@ class _Parser:
         return value
 
     def _string(self) -> str:
-        text = _text(self._token[1])
-        if _HALF.search(text):
-            raise no_json(self._spot(), "an escape of half a character", "one of a character")
-        return text
+        quoted = self._token[1]
+        if "\\" not in quoted:
+            return quoted[1:-1]
+        if any(match[1] for match in _ESCAPE.finditer(quoted)):
+            found = "an escape of a character beyond \\u00ff"
+            raise no_json(self._spot(), found, "the character itself, in UTF-8")
+        # Those of \\u0080 to \\u00ff are a byte each to Kea.
+        return str(
+            json.loads(_ESCAPE.sub(lambda escape: escape[0].replace("u00", "udc"), quoted))
+        )
 
     def _too_much(self, what: str, wanted: str) -> LeaselabError:
         return usage_error(what, where=str(self._spot()), wanted=f"{wanted} at most")
 
     def _unexpected(self, wanted: str) -> LeaselabError:
         return no_json(self._spot(), _KINDS.get(self._kind, repr(self._kind)), wanted)
-
-
-def _text(quoted: str) -> str:
-    return str(json.loads(quoted)) if "\\" in quoted else quoted[1:-1]
 
 
 def _number(text: str) -> int | float | None:

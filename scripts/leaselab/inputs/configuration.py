@@ -16,10 +16,11 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from leaselab.inputs.commented_json import Array, Object
-from leaselab.inputs.json_tokens import Spot
+from leaselab.inputs.json_tokens import Spot, octets
 from leaselab.model.errors import LeaselabError, usage_error
 
 _EACH = "[*]"
+_BLANKS = {ord(" "): None, ord("\t"): None}
 
 
 class Match(NamedTuple):
@@ -153,11 +154,14 @@ def addresses(pool: str) -> int:
 
 
 def bytes_of(value: str) -> bytes:
-    """The bytes of an identifier: text, or hexadecimal digits."""
-    if value.startswith("'") or not set(value.lower()) <= set("0123456789abcdefx:- "):
-        return value.strip("'").encode()
-    parts = [part for part in value.removeprefix("0x").replace("-", ":").split(":") if part]
+    """The bytes of an identifier: text in quotes, or hexadecimal digits.  Raises ValueError."""
+    value = value.strip()
+    if quoted := re.fullmatch("'(.+)'", value):
+        return octets(quoted[1])
+    parts = [part for part in re.split("[: ]", value.removeprefix("0x")) if part]
     digits = "".join(part.zfill(len(part) + len(part) % 2) for part in parts)
+    if not digits:
+        raise ValueError("no identifier")
     return bytes.fromhex(digits)
 
 
@@ -226,9 +230,17 @@ def _keywords(at: Match, opaque: Collection[str]) -> Iterator[Match]:
                 yield from _keywords(match, opaque)
 
 
+def network_of(prefix: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    """Return the network of a prefix, in which may be blanks.  Raises ValueError."""
+    address, slash, length = prefix.translate(_BLANKS).partition("/")
+    if not slash:
+        raise ValueError("no length")
+    return ipaddress.ip_network((address, int(length)), strict=False)
+
+
 def ends_of(pool: str) -> tuple[int, int]:
     """Return the first and the last address of a pool, as `addresses` reads it."""
-    pool = pool.translate({ord(" "): None, ord("\t"): None})
+    pool = pool.translate(_BLANKS)
     if "/" in pool:
         network = ipaddress.ip_network(pool, strict=False)
         return int(network.network_address), int(network.broadcast_address)
@@ -261,7 +273,7 @@ FORMS: Mapping[str, Callable[[Any], bool]] = {
     "a number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
     "an address": _takes(ipaddress.ip_address),
     "a pool: first - last, or a prefix": _takes(addresses),
-    "a prefix": _takes(lambda text: ipaddress.ip_network(text, strict=False)),
+    "a prefix": _takes(network_of),
     "an identifier of hexadecimal digits, or a text": _takes(bytes_of),
 }
 """Forms of values by their names in errors, each with the test of a value for it."""

@@ -138,7 +138,7 @@ class Tokens:
                 todo="name a plain file that you may read, or - for standard input",
             ) from error
         self._left -= len(content)
-        self.source = Source(name, path.parent, _decoded(content))
+        self.source = Source(name, path.parent, decoded(content))
 
     def __iter__(self) -> Iterator[Token]:
         """The tokens; the last is of kind end.  Raises a usage error where none begins."""
@@ -182,16 +182,21 @@ class Tokens:
             yield "unread", "", *spot
             return
         self._left -= len(content)
-        yield from self._of(Source(plain(name), path.parent, _decoded(content)), depth)
+        yield from self._of(Source(plain(name), path.parent, decoded(content)), depth)
 
 
 def _reason(error: OSError | ValueError) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-def _decoded(content: bytes) -> str:
+def decoded(content: bytes) -> str:
     """The text; bytes that are no UTF-8 are kept, as Kea takes any in comments and strings."""
     return content.decode("utf-8", "surrogateescape")
+
+
+def octets(text: str) -> bytes:
+    """The bytes of a text, which it is to Kea."""
+    return text.encode("utf-8", "surrogateescape")
 
 
 def plain(text: str) -> str:

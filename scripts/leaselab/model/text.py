@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from unicodedata import category
 
 _SPACE = "Zs"
@@ -44,6 +44,12 @@ def _printable(letter: str) -> str:
 def bounded(text: str, letters: int) -> str:
     """Return a text in one line, cut to a number of characters with an ellipsis."""
     return printable(text if len(text) <= letters else f"{text[: letters - 1]}…")
+
+
+def some_of(names: Sequence[str], most: int) -> str:
+    """List names in one line, the first `most` of them, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def last_line(text: str) -> str:

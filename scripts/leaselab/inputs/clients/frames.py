@@ -1,4 +1,4 @@
-"""From a captured frame to what is in its UDP or TCP: Ethernet, VLANs, MPLS, PPPoE, raw IP.
+"""From a captured frame to what is in its UDP or TCP: Ethernet, VLANs, MPLS, PPP, Wi-Fi, IP.
 
 Pure.  What is of none of some ports is named by the reason for which it is skipped.
 """
@@ -22,6 +22,7 @@ _VLANS = (0x8100, 0x88A8, 0x9100, 0x9200)
 _MPLS, _PPPOE = (0x8847, 0x8848), 0x8864
 _PSEUDOWIRE = 1 << 16 | 0x8847
 """What labels of MPLS are before where it is no packet of IP."""
+_UNREAD = 0xFFFF
 _MOST_TAGS = 8
 _SNAP, _LEAST_TYPE = b"\xaa\xaa\3\0\0\0", 0x0600
 """What is before an EtherType of IEEE 802.3, which has a length in its place (RFC 1042)."""
@@ -44,10 +45,16 @@ _TUNNEL_TYPES = {
 """Tunnels, which are counted and not read: by protocols of IP, ports of UDP, and EtherTypes."""
 _TCP_HEADER, _SYN = 20, 2
 
-_ETHERNET, _SLL, _SLL2, _NULL, _LOOP = 1, 113, 276, 0, 108
-_RAW = (12, 14, 101, 228, 229)
-LINKS = (_ETHERNET, _SLL, _SLL2, _NULL, _LOOP, *_RAW)
+_ETHERNET, _PPP_ETHERNET, _WIRELESS, _RADIOTAP = 1, 51, 105, 127
+_TYPED = {113: (14, 16), 276: (0, 20), 104: (2, 4)}
+"""Where an EtherType and its packet are: Linux cooked, and Cisco's HDLC."""
+_BARE = {**dict.fromkeys((12, 14, 101, 228, 229), 0), **dict.fromkeys((0, 108), 4)}
+"""Where a packet of IP is without one: raw, and of loopback."""
+_PPP_LINKS = (9, 50)
+LINKS = (_ETHERNET, _PPP_ETHERNET, _WIRELESS, _RADIOTAP, *_TYPED, *_BARE, *_PPP_LINKS)
 """Link types that are read, by their numbers in libpcap."""
+_DATA, _IS_QOS, _IS_PROTECTED, _HAS_CONTROL, _BOTH_WAYS = 0x08, 0x80, 0x40, 0x80, 0x03
+"""Of a frame of IEEE 802.11: what it is, and its flags."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +101,8 @@ def todo_for(skipped: Collection[str]) -> str:
             "capture at an end of the tunnel; or save the packets of one tunnel (tcpdump -r "
             "CAPTURE -w PART FILTER), and cut its headers off: editcap -L -C BYTES PART OUTPUT"
         )
+    if FRAGMENT in skipped:
+        return "capture where packets are whole, such as behind what divides them"
     return "capture whole packets: tcpdump -s 0" if TRUNCATED in skipped else ""
 
 
@@ -101,14 +110,31 @@ def _network(link: int, frame: bytes) -> tuple[int, int]:
     """The network protocol's EtherType, and where it begins."""
     if link == _ETHERNET:
         protocol, place = _ETHER, 0
-    elif link == _SLL:
-        protocol, place = _two(frame, 14), 16
-    elif link == _SLL2:
-        protocol, place = _two(frame, 0), 20
+    elif link == _PPP_ETHERNET:
+        protocol, place = _PPPOE, 0
+    elif link in (_WIRELESS, _RADIOTAP):
+        protocol, place = _wireless(frame, frame[2] if link == _RADIOTAP else 0)
+    elif link in _PPP_LINKS:
+        place = 4 if frame[:2] == b"\xff\3" else 2
+        protocol = _PPP.get(_two(frame, place - 2), 0)
+    elif link in _TYPED:
+        at, place = _TYPED[link]
+        protocol = _two(frame, at)
     else:
-        place = 4 if link in (_NULL, _LOOP) else 0
+        place = _BARE[link]
         protocol = _NIBBLES.get(frame[place] >> 4, 0)
     return _untagged(frame, protocol, place)
+
+
+def _wireless(frame: bytes, place: int) -> tuple[int, int]:
+    """As `_network`, of a frame of IEEE 802.11; nothing is known of other than plain data."""
+    kind, flags = frame[place], frame[place + 1]
+    if kind & 0x0F != _DATA or flags & _IS_PROTECTED:
+        return _UNREAD, place
+    place += 24 + 6 * (flags & _BOTH_WAYS == _BOTH_WAYS)
+    if kind & _IS_QOS:
+        place += 2 + 4 * bool(flags & _HAS_CONTROL)
+    return 0, place
 
 
 def _untagged(frame: bytes, protocol: int, place: int) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from leaselab.inputs.clients.file import Clients, Traffic
 from leaselab.model.errors import usage_error
 from leaselab.model.pool import POOL_USE_LIMIT, pool_size
 from leaselab.model.scenario import Scenario
+from leaselab.model.text import some_of
 from leaselab.model.trial import SHARES
 
 MOST_CLIENTS = 1 << 24
@@ -200,7 +201,7 @@ def _relays(kinds: list[dict[str, Any]], addresses: int) -> tuple[list[_Relay], 
         raise usage_error(
             "no subnet of the file takes clients of a capture",
             where="--clients",
-            found=_listed(closed),
+            found=some_of(closed, _MOST_SHOWN),
             wanted="a pool for clients without a reservation, in no class",
         )
     leases = sum(map(leases_of, kinds))
@@ -209,14 +210,10 @@ def _relays(kinds: list[dict[str, Any]], addresses: int) -> tuple[list[_Relay], 
         _Relay(address, math.floor(size * room), frozenset(wants[address]), agents[address])
         for address, size in sizes.most_common()
     ]
-    closed_to_all = f"{_listed(closed)}: only for reservations or classes, no client is there"
+    closed_to_all = (
+        f"{some_of(closed, _MOST_SHOWN)}: only for reservations or classes, no client is there"
+    )
     return relays, [closed_to_all] if closed else []
-
-
-def _listed(prefixes: list[str]) -> str:
-    """Subnets in one line."""
-    more = len(prefixes) - _MOST_SHOWN
-    return ", ".join(prefixes[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _behind(

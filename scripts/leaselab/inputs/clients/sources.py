@@ -201,7 +201,8 @@ def _opened(path: Path) -> tuple[int, ModuleType, Iterable[tuple[object, bytes]]
             "packets of another kind of link",
             where=str(path),
             found=f"link type {link}",
-            wanted="Ethernet, Linux cooked, or raw IP",
+            wanted="Ethernet, Linux cooked, Wi-Fi, PPP, or raw IP",
+            todo="capture on the network card of the server or relay: tcpdump -i NAME",
         )
     return link, cypcap, opened
 

@@ -29,7 +29,7 @@ def read(configuration: Text, asked: Asked) -> Served:
     words = {
         one.words[1].lower(): one.spot
         for one in every(form.statements)
-        if one.name == "option" and one.words[2:3] != ("code",)
+        if one.name == "option" and one.words[1:] and one.words[2:3] != ("code",)
     }
     said, options = bounds("isc_dhcpd", needs_of("isc_dhcpd", words))
     return Served(

@@ -17,6 +17,7 @@ from leaselab.inputs.client_kinds import (
     listing,
     numbered,
 )
+from leaselab.inputs.dhcpd.conditions import Condition
 from leaselab.inputs.dhcpd.expressions import (
     Packet,
     Pieces,
@@ -98,9 +99,16 @@ def packet_of(own: Having, family: int, number: int = 0, listed: str | None = No
 class Class:
     """A class: its statement, its test, and the values of its subclasses."""
 
-    def __init__(self, statement: Statement, reader: Reader) -> None:
+    def __init__(
+        self,
+        statement: Statement,
+        reader: Reader,
+        test: Node | None = None,
+        *,
+        is_of_unknown: bool = False,
+    ) -> None:
         self.statement, self._reader = statement, reader
-        self.test: Node | None = None
+        self.test, self.is_of_unknown = test, is_of_unknown
         self.field: Node | None = None
         # In DHCPv6 dhcpd looks neither at rules on booting nor at limits.
         self._has_rules = reader.family == 4
@@ -273,14 +281,15 @@ class Class:
 class Classes(dict[str, Class]):
     """The classes of a file by their names, and which of them a packet may be in."""
 
-    def __init__(self, statements: Sequence[Statement], family: int) -> None:
+    def __init__(
+        self,
+        statements: Sequence[Statement],
+        reader: Reader,
+        conditions: Iterable[Condition] = (),
+    ) -> None:
         super().__init__()
-        reader = Reader(_defined(statements, "" if family == 4 else "dhcp6"), family)
-        for one in statements:
-            if one.name == "if" and is_ignored(one):  # as a class of its own
-                match = one._replace(words=("match", *one.words), inner=None)
-                whole = one._replace(inner=(match, *(one.inner or ())))
-                self[" ".join(one.words)] = Class(whole, reader)
+        for statement, test, of_unknown in conditions:
+            self[statement.words[0]] = Class(statement, reader, test, is_of_unknown=of_unknown)
         for one in every(statements):
             name = one.words[1].strip('"') if len(one.words) > 1 else ""
             if one.name == "class":
@@ -307,6 +316,11 @@ class Classes(dict[str, Class]):
             except Unknown:
                 names.update(chain.from_iterable(of_value.values()))
         return [name for _, name in sorted(names)]
+
+
+def reader_of(statements: Sequence[Statement], family: int) -> Reader:
+    """What reads the expressions of a file."""
+    return Reader(_defined(statements, "" if family == 4 else "dhcp6"), family)
 
 
 def _defined(statements: Iterable[Statement], space: str) -> Iterator[tuple[str, int]]:

@@ -18,7 +18,8 @@ from leaselab.inputs.client_kinds import (
     listing,
     pool_share,
 )
-from leaselab.inputs.dhcpd.classes import LISTED, SENT, Classes, Form, members
+from leaselab.inputs.dhcpd.classes import LISTED, SENT, Classes, Form, members, reader_of
+from leaselab.inputs.dhcpd.conditions import Condition, ruled
 from leaselab.inputs.dhcpd.places import (
     Leased,
     Place,
@@ -65,6 +66,9 @@ class Clients(Kinds):
         """
         super().__init__(family)
         word = "subnet" if family == 4 else "subnet6"
+        reader, held = reader_of(statements, family), list[Condition]()
+        if family == 4:  # in DHCPv6 dhcpd looks at no such rule
+            statements, held = ruled(statements, reader)
         self._places = list(places_of(statements, word))
         hosts = [(host, identity_of(host, family)) for host in hosts_of(statements)]
         pools = [ranges for place in self._places for ranges, *_ in place.pools]
@@ -74,7 +78,7 @@ class Clients(Kinds):
             self.filling = Filling(leases, family, every_range, fixed(one for one, _ in hosts))
         wanted = sum(_most(self._free(ranges)) for ranges in pools)
         share = pool_share(wanted, most)
-        self._classes = Classes(statements, family)
+        self._classes = Classes(statements, reader, held)
         self._pools = {
             place: [
                 _Ruled(ranges, Rules(rules, self._classes), spot)
@@ -199,8 +203,10 @@ class Clients(Kinds):
 
     def _outside(self, place: Place, part: Having, rules: Rules, refusal: Refusal) -> int:
         """Add clients that are not in the class that refuses others; return how many."""
-        name = member(refusal.statement) or "".join(refusal.statement.words[1:2]).strip('"')
-        forms = self._classes[name].forms_outside() if name in self._classes else ()
+        first, *words = refusal.statement.words
+        names = (member(refusal.statement), "".join(words[:1]).strip('"'), first)
+        name = next((one for one in names if one in self._classes), "")
+        forms = self._classes[name].forms_outside() if name else ()
         for form in forms:
             own, *_ = self._of_many([form], part["clients"], [rules])
             if own is not None:

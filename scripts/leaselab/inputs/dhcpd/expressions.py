@@ -51,6 +51,8 @@ def _answers(node: Node, packet: Packet) -> set[bool | None]:
         for more in others:
             found = {_both(kind, one, other) for one in found for other in more}
         return found
+    if kind == "unless":
+        return {one is not True for one in _answers(parts[0], packet)}
     if kind == "not":
         return {None if one is None else not one for one in _answers(parts[0], packet)}
     try:
@@ -207,7 +209,7 @@ def ways(node: Node, is_to_hold: bool = True) -> Iterator[Pieces]:
     the condition holds then is to be looked at: another part of it may be in the way.
     """
     kind, parts = node.kind, node.parts
-    if kind == "not":
+    if kind in ("not", "unless"):
         yield from ways(parts[0], not is_to_hold)
     elif kind in ("and", "or") and (kind == "and") == is_to_hold:
         every = [list(islice(ways(part, is_to_hold), ALTERNATIVES)) for part in parts]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from leaselab.inputs.client_kinds import Unknown
@@ -19,6 +20,8 @@ _PERMITS = (
 )
 
 
+_MOST_CLASSES = 5
+"""Classes of one message that dhcpd notes."""
 _Within = tuple[bool | None, bool | None]
 """Whether a client is in a class, and whether that has it ignored; None where not known."""
 _OUTSIDE: _Within = (False, False)
@@ -36,7 +39,9 @@ class Refusal(NamedTuple):
 
     def said(self, what: str) -> str:
         """What it makes of clients, with the statement and its line."""
-        by = f"by '{' '.join(self.statement.words)}' of line {self.statement.line}"
+        words, name = self.statement.words, member(self.statement)
+        shown = name if " if " in f" {name}" else " ".join(words)
+        by = f"by '{shown}' of line {self.statement.line}"
         return f"{what}, {by}" if self.is_clear else f"it is not clear whether {what}, {by}"
 
 
@@ -73,11 +78,24 @@ class Client:
 
     def __init__(self, classes: Classes, packet: Packet, *, is_known: bool = False) -> None:
         self._all, self._is_known, self._packet = classes, is_known, packet
-        within = {name: self._is_in(classes[name]) for name in classes.of(packet)}
-        self._within = {name: found for name, found in within.items() if found != _OUTSIDE}
+        within = {
+            name: self._is_in(classes[name])
+            for name in classes.of(packet)
+            if not (is_known and classes[name].is_of_unknown)
+        }
+        self._within = dict(self._of_most(within))
         self.bills: list[Bill] = []
         self._unclear: Refusal | None = None
         self._billed()
+
+    def _of_most(self, within: Mapping[str, _Within]) -> Iterator[tuple[str, _Within]]:
+        """Yield those of its classes that dhcpd notes: the first ones, and conditions."""
+        noted = 0
+        for name, found in within.items():
+            is_class = self._all[name].statement.name == "class"
+            if found != _OUTSIDE and not (is_class and noted == _MOST_CLASSES):
+                yield name, found
+                noted += is_class and bool(found[0])
 
     def _is_in(self, one: Class) -> _Within:
         try:
@@ -149,7 +167,7 @@ def _whom(rule: Statement) -> str:
 def member(rule: Statement) -> str:
     """The class that a rule is for, empty for one that is for no class."""
     is_of = " ".join(rule.words[1:3]).lower() == "members of" and len(rule.words) > 3
-    return rule.words[3].strip('"') if is_of else ""
+    return re.sub(r'^"(.*)"$', r"\1", rule.words[3]) if is_of else ""
 
 
 def rules_of(statements: Iterable[Statement] | None) -> list[Statement]:
@@ -169,7 +187,8 @@ def _as_rule(one: Statement) -> Statement:
 def lasting(rules: Sequence[Statement]) -> list[Statement]:
     """Of rules around pools, the inner after the outer, those that hold."""
     on_unknown = [rule for rule in rules if _whom(rule) in _UNKNOWN]
-    return [*on_unknown[-1:], *booting(rules)[-1:]]
+    of_conditions = [rule for rule in rules if member(rule)]
+    return [*on_unknown[-1:], *booting(rules)[-1:], *of_conditions]
 
 
 def around(rules: Sequence[Statement]) -> list[Statement]:

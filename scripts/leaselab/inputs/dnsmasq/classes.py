@@ -212,10 +212,10 @@ def _tested(words: Sequence[str]) -> bytes | None:
 
 
 def digits_of(word: str) -> bytes | None:
-    """The bytes of hexadecimal digits, with colons or without; None for another word."""
-    if not re.fullmatch("[0-9a-fA-F:]+", word):
+    """The bytes of hexadecimal digits with colons; None for another word, which is a text."""
+    if ":" not in word or not re.fullmatch("[0-9a-fA-F:]+", word):
         return None
-    parts = word.split(":") if ":" in word else [word]
+    parts = word.split(":")
     try:
         return bytes.fromhex("".join(part.zfill(len(part) + len(part) % 2) for part in parts))
     except ValueError:

@@ -26,8 +26,11 @@ from leaselab.inputs.dnsmasq.lab_form import DnsmasqForm
 from leaselab.inputs.dnsmasq.lines import Line, Range, tag_of
 from leaselab.inputs.dnsmasq.tags import Tags, by_tag
 from leaselab.model.pool import POOL_USE_LIMIT, Address
+from leaselab.model.text import some_of
 
 MOST_KINDS = 4096
+_OF_OTHERS = "known-othernet"
+"""The tag of clients whose dhcp-host has no address of their network."""
 _LEASE_MAX = 1000
 """Leases that dnsmasq holds where its file does not say how many."""
 
@@ -128,7 +131,9 @@ class Clients(Kinds):
                     place.relay = relay_in(place.prefix, [word])
         _share([place for place in self._places if place.held.size])
         classes = [made for line in lines for made in self._class(line)]
-        of_hosts = [Host(line, family) for line in hosts]
+        by_id = family == 6 or not any(line.name == "dhcp-ignore-clid" for line in lines)
+        of_hosts = [Host(line, family, by_id=by_id) for line in hosts]
+        self._asks_others = any(_OF_OTHERS in line.value for line in lines)
         self._makers = Makers(of_hosts if family == 4 else [])
         self._tags = Tags(
             classes,
@@ -192,15 +197,17 @@ class Clients(Kinds):
                 place.reserve(address)
             if not host.has_client:
                 continue
-            places = self._served(host, [place for place, _ in placed])
+            elsewhere = self._asks_others and host.addresses and not placed
+            own = [_OF_OTHERS] if elsewhere else []
+            places = self._served(host, [place for place, _ in placed], own)
             if host.identity is None or not places:
                 known = host.identity is not None
                 why = "in no range" if known else "no client is known to have it"
                 self.say(f"{host.line.where}: {host.line.name} {host.line.value[:60]}: {why}")
             elif str(host.identity) in come:
                 again.append(host.line)
-            elif not host.addresses:
-                tags = self._seen(Packet(), host) or frozenset()
+            elif elsewhere or not host.addresses:
+                tags = self._seen(Packet(), host, own) or frozenset()
                 without.append((host.line.where, host.identity, tags))
             elif reserved == leases:
                 left_out += 1
@@ -230,18 +237,23 @@ class Clients(Kinds):
         ]
         return sorted(placed, key=lambda one: one[0].order)
 
-    def _served(self, host: Host, places: Iterable[Place]) -> list[Place]:
-        """Those of some ranges that give a host its address; of all without an address."""
-        tags = self._seen(Packet(), host)
+    def _served(self, host: Host, places: Iterable[Place], own: Sequence[str]) -> list[Place]:
+        """Those of some ranges that give a host its address; of all without an address.
+
+        `own` is the tag of a host whose addresses are of other networks, if it is asked for.
+        """
+        tags = self._seen(Packet(), host, own)
         if tags is None:
             return []
-        if host.addresses:
+        if host.addresses and not own:
             return [place for place in places if match(place.held.filter, tags)]
         return [places[0] for places in self._rooms.of(tags)]
 
-    def _seen(self, packet: Packet, host: Host | None = None) -> frozenset[str] | None:
-        """The tags of a packet that ranges ask for; None where it is ignored."""
-        tags = self._tags.of(packet, host)
+    def _seen(
+        self, packet: Packet, host: Host | None = None, own: Iterable[str] = ()
+    ) -> frozenset[str] | None:
+        """The tags of a packet that ranges ask for, as `Tags.of`; None where it is ignored."""
+        tags = self._tags.of(packet, host, own)
         return None if tags is None else frozenset(tags & self._filters)
 
     def _of_hosts_without(self, hosts: Iterable[_Waiting]) -> None:
@@ -255,8 +267,8 @@ class Clients(Kinds):
             else:
                 left_out.append(where)
         if left_out:
-            more = f" and {len(left_out) - 1} more" if left_out[1:] else ""
-            self.say(f"{left_out[0]}{more}: no room in half of the ranges' free addresses")
+            where = some_of(left_out, 1)
+            self.say(f"{where}: no room in half of the ranges' free addresses")
 
     def _of_range(self, place: Place) -> None:
         """Half of a range's clients are in no class, unless it wants one."""

@@ -30,7 +30,8 @@ _LIFETIME = re.compile(r"[0-9]+[smhdw]?|infinite", re.IGNORECASE)
 class Host:
     """A dhcp-host."""
 
-    def __init__(self, line: Line, family: int) -> None:
+    def __init__(self, line: Line, family: int, *, by_id: bool = True) -> None:
+        """`by_id` says whether clients are known by their identifiers."""
         self.line, self.family = line, family
         self.tags, self.is_ignored, others = ["known"], False, 0
         self.filter: list[str] = []
@@ -45,8 +46,8 @@ class Host:
                 others -= 1
             elif tag := tag_of(word):
                 self.filter.append(tag)
-            elif word.startswith("id:"):
-                self._ids.append(word.removeprefix("id:"))
+            elif word[:3].lower() == "id:":
+                self._ids += [word[3:]] * by_id
             elif mac := pattern_of(word):
                 self.macs.append(mac)
                 others -= 1
@@ -91,12 +92,12 @@ class Host:
         return None
 
     def _by_id(self, word: str) -> Identity | None:
-        if word == "*":
+        if word[:1] in ("", "*"):
             return None
-        digits = digits_of(word)
+        value = digits_of(word) or word.encode()
         if self.family == 6:
-            return InList("duids", digits.hex()) if digits else None
-        return Telling("options", (61, hex_of(digits or word.encode())))
+            return InList("duids", value.hex())
+        return Telling("options", (61, hex_of(value)))
 
 
 class Makers:

@@ -17,6 +17,8 @@ _CLASSES = ((8, 0), (16, 128), (24, 192))
 _DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
 """What is meant as an address, even if it is none."""
 _QUOTED_OR_COMMENT = re.compile(r'"(?:\\["tnebr\\]|[^"])*+(")?|(?<!\S)#')
+_SHORTEST = 64
+"""Length of a prefix of DHCPv6 at the least."""
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -115,6 +117,8 @@ class Range:
         else:
             lengths = [word for word in self.others if word.isdecimal() and int(word) <= 128]
             length = int(lengths[0]) if lengths else 64
+            if length < _SHORTEST:
+                raise ValueError("a prefix that is too short")
         return ipaddress.ip_network((ends[0], length), strict=False)
 
     @property

@@ -40,12 +40,17 @@ class Tags:
                 of_size = self._values.setdefault(one.where, {}).setdefault(size, {})
                 of_size.setdefault(one.value, []).append(one.tag)
 
-    def of(self, packet: Packet, host: Host | None = None) -> set[str] | None:
-        """The tags of a packet, or of a client with a dhcp-host; None where it is ignored."""
+    def of(
+        self, packet: Packet, host: Host | None = None, own: Iterable[str] = ()
+    ) -> set[str] | None:
+        """The tags of a packet, or of a client with a dhcp-host; None where it is ignored.
+
+        `own` are those that a dhcp-host sets here, if not its usual ones.
+        """
         tags = {*self._every, *self._of_classes(packet)}
         host = host or self._makers.host(packet.mac, tags)
         if host is not None:
-            tags.update(host.tags)
+            tags.update(own or host.tags)
         self._add(tags)
         numbers = {at for tag in (*tags, "") for at in self._of_ignored[tag]}
         if (host and host.is_ignored) or any(match(self._ignored[at], tags) for at in numbers):

@@ -99,12 +99,7 @@ class Clients:
         has_leases = bool(pools) or any(host.want for host in every)
         self._is_stateless = self.family == 6 and bool(self._places) and not has_leases
         given = {name for host in every for name in host.reserved.classes}
-        defined = {
-            one.value["name"]: one.value["code"]
-            for one in configuration.at("option-def[*]")
-            if one.value.get("space", f"dhcp{self.family}") == f"dhcp{self.family}"
-            and {"name", "code"} <= one.value.keys()
-        }
+        defined = [one.value for one in configuration.at("option-def[*]")]
         self._classes = Classes(tests.items(), self.family, given, defined)
         self._flexible = FlexibleId(configuration, self._classes)
         self._limits = Limits(configuration, form.server)

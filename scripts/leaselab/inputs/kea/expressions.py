@@ -11,13 +11,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, cached_property
 from itertools import chain, islice, product
-from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from leaselab.inputs.client_kinds import Unknown, joined
+from leaselab.inputs.json_tokens import decoded, octets
 from leaselab.inputs.kea import grammar
 from leaselab.inputs.kea.grammar import Node
-from leaselab.inputs.kea.packets import code_of, packet_of
+from leaselab.inputs.kea.options import Options, code_of
+from leaselab.inputs.kea.packets import packet_of
 from leaselab.inputs.kea.subnets import BY_MAC, HEAD4, Way
 from leaselab.inputs.kea.texts import (
     ANY,
@@ -41,30 +42,6 @@ _ALTERNATIVES = 32
 """Ways to fall into a class that are tried."""
 _SPARED = 4
 """Ways to be spared from class DROP that are tried."""
-_NAMES: Mapping[int, Mapping[str, int]] = {
-    4: {
-        "host-name": 12, "vendor-encapsulated-options": 43, "dhcp-parameter-request-list": 55,
-        "dhcp-max-message-size": 57, "vendor-class-identifier": 60,
-        "dhcp-client-identifier": 61, "user-class": 77, "fqdn": 81, "dhcp-agent-options": 82,
-        "client-system": 93, "client-ndi": 94, "uuid-guid": 97, "v6-only-preferred": 108,
-        "vivco-suboptions": 124, "vivso-suboptions": 125,
-        "circuit-id": 1, "remote-id": 2, "subscriber-id": 6,
-    },
-    6: {
-        "clientid": 1, "ia-na": 3, "oro": 6, "rapid-commit": 14, "user-class": 15,
-        "vendor-class": 16, "vendor-opts": 17, "interface-id": 18, "ia-pd": 25,
-        "remote-id": 37, "subscriber-id": 38, "client-fqdn": 39, "client-arch-type": 61,
-        "nii": 62, "client-linklayer-addr": 79,
-    },
-}  # fmt: skip
-_TEXTS: Mapping[int, set[int]] = {
-    4: {12, 14, 15, 17, 18, 40, 47, 56, 60, 62, 64, 66, 67, 86, 87, 98, 100, 101, 113, 114},
-    6: {41, 42, 59, 103},
-}
-"""Options that are texts to Kea."""
-_TEXTS_OF_RELAYS = {6}
-_OWN_CODES = 224
-"""First code of DHCPv4 that a site may give a type of its own (RFC 3942)."""
 _OF_RELAY = re.compile(
     r"(?:relay4|option\[82\]\.option|relay6\[(?:0|-1)\]\.option(?!\[9\]))\[(\d+)\]"
 )
@@ -95,11 +72,11 @@ class Classes:
         classes: Iterable[tuple[str, str]],
         family: int,
         given: Iterable[str] = (),
-        defined: Mapping[str, int] = MappingProxyType({}),
+        defined: Iterable[Mapping[str, Any]] = (),
     ) -> None:
-        """`given` are names of those that reservations give, `defined` codes of own options."""
+        """`given` are names of those that reservations give, `defined` options of the file."""
         self.family, self._given = family, set(given)
-        self._codes = {**defined, **_NAMES[family]}
+        self._options = Options(family, defined)
         self.tests: dict[str, Node | None] = {}
         self.unread: dict[str, None] = {}
         self._refused: dict[str, str] = {}
@@ -151,7 +128,7 @@ class Classes:
 
     def _found(self, packet: Packet, found: set[str], without: Collection[str]) -> set[str]:
         if vendor := vendor_class(packet, self.family):
-            found.add(_VENDOR_CLASS + vendor.decode("latin-1"))
+            found.add(_VENDOR_CLASS + decoded(vendor))
         # There may be thousands that compare one text with a value each.
         for text, by_value in self._equal.items():
             try:
@@ -183,7 +160,7 @@ class Classes:
         for parts in islice(product(*every), _ALTERNATIVES):
             try:
                 asked = joined(parts)
-                packet = packet_of(asked, place, self.family)
+                packet = packet_of(asked, place, self._options)
                 found = self.of(packet, reserved)
                 before = self.before(packet, reserved)
                 if set(names) <= found and fits(packet, before, found):
@@ -225,7 +202,7 @@ class Classes:
         try:
             text = grammar.kea_condition(f"{expression} == ''").parts[0]
             asked = next(self._sent(text, value, ()), None)
-            packet = None if asked is None else packet_of(asked, place, self.family)
+            packet = None if asked is None else packet_of(asked, place, self._options)
             is_sent = packet is not None and self._value(text, packet, ()) == value
             return packet if is_sent else None
         except (ValueError, Unknown):
@@ -285,7 +262,7 @@ class Classes:
         if name in _BY_LOOKUP | {"ALL"}:
             return [{}]
         if name.startswith(_VENDOR_CLASS):
-            value = name.removeprefix(_VENDOR_CLASS).encode()
+            value = octets(name.removeprefix(_VENDOR_CLASS))
             return [{vendor_class_field(self.family): [(0, value, True)]}]
         test = self.tests.get(name)
         if test is None and name in self._given:
@@ -344,8 +321,9 @@ class Classes:
             if constant(text) == value:
                 yield {}
         elif kind == "field":
-            if self._is_log(text.word, text.is_text):
-                raise Unknown(f"{text.word}.text")
+            self._check_text(text)
+            if self._field(text.word) == _AGENT:
+                raise Unknown(text.word)
             yield {self._field(text.word): [(0, value, True)]}
         elif kind.endswith("ifelse"):
             branches = ((True, parts[1]), (False, parts[2]))
@@ -406,7 +384,7 @@ class Classes:
         if kind == "member":
             return test.word in found
         if kind == "exists":
-            field = self._field(test.word)
+            field = self._read(test.word)
             return field in packet or (field == _AGENT and any(map(_is_of_agent, packet)))
         if kind == "==":
             return self._value(parts[0], packet, found) == self._value(parts[1], packet, found)
@@ -432,9 +410,12 @@ class Classes:
         if (value := constant(text)) is not None:
             return value
         if kind == "field":
-            value = packet.get(self._field(text.word), b"")
-            if value and self._is_log(text.word, text.is_text):
-                raise Unknown(f"{text.word}.text")
+            field = self._read(text.word)
+            if field == _AGENT and any(map(_is_of_agent, packet)):
+                raise Unknown(text.word)
+            value = packet.get(field, b"")
+            if value:
+                self._check_text(text)
             return value
         if kind == "concat":
             return b"".join(self._value(part, packet, found) for part in parts)
@@ -447,28 +428,29 @@ class Classes:
         between = self._value(parts[1], packet, found) if parts[1:] else b""
         return worked_out(kind, inner, between, int(parts[2].word) if parts[2:] else 0)
 
-    @cache  # noqa: B019  # as long as one file is read
-    def _is_log(self, field: str, is_text: bool) -> bool:
-        """Whether what a test reads of an option is how Kea's log shows it.
+    def _check_text(self, text: Node) -> None:
+        """Raise Unknown where a test reads how Kea's log shows an option that is no text."""
+        if text.is_text and self._field(text.word) not in self._options.texts:
+            raise Unknown(f"{text.word}.text")
 
-        That is the text of an option to which Kea gives another type.
-        """
-        field = self._field(field) if is_text else ""
-        kind, _, code = field.removesuffix("]").partition("[")
-        if kind == "agent":
-            return int(code) not in _TEXTS_OF_RELAYS
-        known = _TEXTS[self.family]
-        return kind == "option" and int(code) not in known and int(code) < _OWN_CODES
+    def _read(self, field: str) -> str:
+        """As `_field`; empty for one that no packet has."""
+        return "" if self._options.lacks(self._plain(field)) else self._field(field)
 
     @cache  # noqa: B019  # as long as one file is read
-    def _field(self, field: str) -> str:
-        """The name of a field of a packet; raises Unknown for one that nothing is known of."""
+    def _plain(self, field: str) -> str:
+        """A field with codes for the names of options."""
         codes = []
         for step in field.split("."):
             name, _, index = step.partition("[")
             index = index.removesuffix("]")
-            codes.append((name, self._codes.get(index, index)))
-        plain = ".".join(f"{name}[{code}]" if code != "" else name for name, code in codes)
+            codes.append((name, self._options.codes.get(index, index)))
+        return ".".join(f"{name}[{code}]" if code != "" else name for name, code in codes)
+
+    @cache  # noqa: B019  # as long as one file is read
+    def _field(self, field: str) -> str:
+        """The name of a field of a packet; raises Unknown for one that nothing is known of."""
+        plain = self._plain(field)
         of_six = self.family == 6
         if match := _OF_RELAY.fullmatch(plain):
             return f"agent[{match[1]}]"

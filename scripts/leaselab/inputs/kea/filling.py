@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
+from leaselab.inputs.configuration import network_of
 from leaselab.inputs.json_tokens import Spot
 from leaselab.inputs.kea.lab_form import KeaForm
 from leaselab.inputs.kea.subnets import reserved_words
@@ -41,7 +41,7 @@ def fill(form: KeaForm, leases: Leases, spot: Spot) -> Filling:
                 for pool in subnet.get("pd-pools", [])
             ]
         for text, length in held:
-            prefix = ipaddress.ip_network(text, strict=False)
+            prefix = network_of(text)
             first, last = int(prefix[0]), int(prefix[-1])
             ranges.append(Range(first, last, subnet["id"], length or prefix.max_prefixlen))
     return Filling(leases, form.family, ranges, reserved)

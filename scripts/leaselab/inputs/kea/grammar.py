@@ -35,6 +35,7 @@ CALLS = {
 }
 """Calls, and how many arguments each has."""
 FIELDS = {"option", "relay4", "relay6", "vendor", "vendor-class", "pkt", "pkt4", "pkt6"}
+_NAMED_PART = re.compile(r"[a-z4]+\[[A-Za-z]")
 DEEPEST = 100
 WHOLE = (0, 2**16, 2**16)
 """Of an identifier whose parts have no known place: only all of it names a client."""
@@ -48,9 +49,8 @@ IDENTITIES: Mapping[str, Mapping[str, Sequence[Layout]]] = {
         "option[61]": CLIENT_ID,
         "option[dhcp-client-identifier]": CLIENT_ID,
         "relay4[1]": [WHOLE],
-        "relay4[circuit-id]": [WHOLE],
         "option[82].option[1]": [WHOLE],
-        "option[dhcp-agent-options].option[circuit-id]": [WHOLE],
+        "option[dhcp-agent-options].option[1]": [WHOLE],
     },
     "Dhcp6": {"option[1]": DUID, "option[clientid]": DUID},
 }
@@ -320,7 +320,10 @@ class _Expression:
             raise ValueError("nested too deeply")
         kind = self._tokens[-1][0]
         if kind in ("constant", "integer"):
-            return Node(kind, word=self._take(kind))
+            word = self._take(kind)
+            if kind == "constant" and word[0] != "'" and word[:2].lower() != "0x":
+                ipaddress.ip_address(word)
+            return Node(kind, word=word)
         name = self._take("word")
         if name in FIELDS:
             return self._field(name)
@@ -349,6 +352,8 @@ class _Expression:
         while self._next() == ".":
             self._take(".")
             steps.append(self._take("word") + self._index())
+        if any(_NAMED_PART.match(step) for step in [*steps[1:], *steps[: name == "relay4"]]):
+            raise ValueError("a part of an option by its name")
         if steps[-1] == "exists":
             return Node("exists", word=".".join(steps[:-1]))
         if steps[-1] == "text":

@@ -15,6 +15,7 @@ from leaselab.inputs.client_kinds import (
     numbered,
     written,
 )
+from leaselab.inputs.json_tokens import plain
 from leaselab.inputs.kea.identities import FlexibleId, codes_of
 from leaselab.inputs.kea.subnets import Guards, Place, Way
 from leaselab.inputs.kea.texts import Packet, Piece, Pieces
@@ -47,7 +48,7 @@ class Kinds:
         code, value = _ASKED[self.family]
         sent = {**packet, code: packet.get(code, value)}
         kind: ClientKind = {
-            "name": kind_name(place, *map(" or ".join, guards)),
+            "name": plain(kind_name(place, *map(" or ".join, guards))),
             "clients": own["clients"],
             "relay": str(ipaddress.ip_address(packet["relay"])),
         }

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from leaselab.inputs.client_kinds import MOST_ADDRESSES, ByPrefix, Prefix, relay_in
-from leaselab.inputs.configuration import Level, Match, ends_of, refused
+from leaselab.inputs.configuration import Level, Match, ends_of, network_of, refused
+from leaselab.inputs.json_tokens import octets
 from leaselab.inputs.kea.texts import Packet, Pieces
 from leaselab.inputs.known_costs import known_costs
 from leaselab.inputs.leases import Filling
@@ -93,7 +94,7 @@ class Place:
         """
         around, in_network = match.around, len(match.around) > 1
         self.spot, self.ident = match.spot, match.value.get("id", 0)
-        self.prefix: Prefix = ipaddress.ip_network(match.value["subnet"], strict=False)
+        self.prefix: Prefix = network_of(match.value["subnet"])
         self.network = around[0].path if in_network else None
         levels = [match, *(around[:1] if in_network else ())]
         self.relays = [
@@ -107,7 +108,7 @@ class Place:
         self.relays = [one for one in self.relays if family == 4 or not one.is_link_local]
         # Kea takes it literally, digits of `0x...` and quotes too.
         named = (level.value.get("interface-id", "") for level in levels)
-        self.interface_id = str(next(filter(None, named), "")).encode()
+        self.interface_id = octets(str(next(filter(None, named), "")))
         self.guards = tuple(guard for level in levels for guard in _guards(level.value))
         settings = Level(match, known_costs()["kea"].replaced)
         self.in_subnet = bool(settings.get("reservations-in-subnet", True))
@@ -127,15 +128,20 @@ class Place:
         held = {*(reserved_of(match.value) if in_pools else ())}
         self._reserved = sorted(held.union(reserved if self.in_global else ()))
         self._filling = filling
-        self.pools = list(self._pools(match.value, family))
+        self.pools = list(self._pools(match, family))
         self.asked = {name for pool in self.pools for guard in pool.guards for name in guard}
 
-    def _pools(self, subnet: Mapping[str, Any], family: int) -> Iterator[Pool]:
+    def _pools(self, match: Match, family: int) -> Iterator[Pool]:
         """Yield the pools, those of the same guards as one."""
         sizes: dict[tuple[str, Guards], int] = {}
-        for pool in subnet.get("pools", []):
+        subnet: Mapping[str, Any] = match.value
+        for number, pool in enumerate(subnet.get("pools", [])):
             key = ("address", (*self.guards, *_guards(pool)))
             first, last = ends_of(pool["pool"])
+            if not int(self.prefix[0]) <= first <= last <= int(self.prefix[-1]):
+                path = f"{match.path}.pools[{number}].pool"
+                wanted = "addresses of its subnet"
+                raise refused(Match(path, pool["pool"], pool.spots["pool"]), wanted)
             sizes[key] = sizes.get(key, 0) + self._free(last - first + 1, first, last)
         for pool in subnet.get("pd-pools", []) if family == 6 else ():
             key = ("prefix", (*self.guards, *_guards(pool)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from leaselab.inputs.json_tokens import octets
+
 SPAWNED = "SPAWN_"
 """What the name of each spawned class begins with; its template and the value follow."""
 _VALUE = "31"
@@ -30,7 +32,7 @@ def tests_of(
             before = f"{SPAWNED}{name}_"
             values = {other.removeprefix(before) for other in named if other.startswith(before)}
             equal = {
-                f"{before}{value}": f"{template} == 0x{value.encode().hex()}"
+                f"{before}{value}": f"{template} == 0x{octets(value).hex()}"
                 for value in sorted(values - {""})
             }
             some = list(equal.values())[:_WAYS] or [f"{template} == '{_VALUE}'"]

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Final, Literal
 
 from leaselab.inputs.client_kinds import Unknown
+from leaselab.inputs.json_tokens import octets
 from leaselab.inputs.kea.grammar import Node
 
 ANY: Final = "any"
@@ -71,7 +72,7 @@ def constant(text: Node) -> bytes | None:
 
 def _word(word: str) -> bytes | None:
     if word.startswith("'"):
-        return word[1:-1].encode()
+        return octets(word[1:-1])
     if word[:2].lower() == "0x":
         return bytes.fromhex(word[2:].zfill(len(word[2:]) + len(word[2:]) % 2))
     try:

@@ -37,6 +37,8 @@ def read(configuration: Text, asked: Asked) -> Served:
         load="dns-zones",
         zones=form.zones,
         zones_beside=form.beside,
-        unserved=form.reasons("forwarders", "forward", "secondary", "stub", "mirror", "raw"),
+        unserved=form.reasons(
+            "forwarders", "forward", "secondary", "stub", "mirror", "raw", "zone-name"
+        ),
         releases=said,
     )

@@ -211,6 +211,13 @@ class NamedForm(LabForm):
             if not made:
                 self._lost.add((self._view.value if self._view else "", _name(one)))
             yield from made
+        elif name == "zone" and one.inner is not None:
+            raise usage_error(
+                "a zone in another statement",
+                where=f"{one.spot}: zone {_shown(one)}",
+                found=path.rstrip("."),
+                wanted="}; before it",
+            )
         elif name == "view" and one.inner is not None:
             yield from self._of_view(one)
         elif name == "key" and one.inner is not None and not path.startswith("zone"):

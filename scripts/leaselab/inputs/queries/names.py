@@ -33,6 +33,7 @@ _NO_DATA = {0, 41, 249, 250, 251, 252, 253, 254}
 _LABEL = re.compile(rb"[a-z0-9_-]+|[0-9]+/[0-9]+")
 """A label of a zone's name that every server's configuration takes as it is (RFC 2317)."""
 _PLAIN = frozenset(range(33, 127)) - frozenset(b'."\\;@$()')
+_ODD = re.compile(r"\\.|[^!-~]|[;()]")
 _UNESCAPED = re.compile(r"[\0-\[\]-~]+")
 
 
@@ -87,6 +88,12 @@ def labels_of(name: str) -> tuple[bytes, ...]:
     if not labels and name != ".":
         raise ValueError("no name")
     return tuple(labels)
+
+
+def written(word: str) -> str:
+    """A name as a zone file has it, without quotes, and with an escape for each odd byte."""
+    inner = word[1:-1] if word.startswith('"') else word
+    return _ODD.sub(lambda at: at[0] if at[0][1:] else f"\\{ord(at[0]):03d}", inner)
 
 
 def absolute(name: str, origin: str) -> str:

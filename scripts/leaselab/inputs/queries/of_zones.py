@@ -13,6 +13,7 @@ from leaselab.inputs.queries.names import (
     name_of,
     type_of,
     type_word,
+    written,
 )
 from leaselab.inputs.queries.zones import Zone, entries, record_type
 from leaselab.model.errors import usage_error
@@ -60,7 +61,7 @@ def _of(zone: Zone) -> Iterator[str]:
     for _, tokens, is_blank in entries(zone.path, zone.name, zone.within):
         if tokens[0].startswith("$"):
             if tokens[0].upper() == "$ORIGIN" and len(tokens) > 1:
-                origin = absolute(tokens[1], origin)
+                origin = absolute(written(tokens[1]), origin)
             continue
         if not is_blank:
             owner = absolute(tokens[0], origin)

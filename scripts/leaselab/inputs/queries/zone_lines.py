@@ -10,14 +10,14 @@ from itertools import takewhile
 from pathlib import Path
 
 from leaselab.catalog.plain_file import check_inside, content_of, text_of
-from leaselab.inputs.queries.names import absolute
+from leaselab.inputs.queries.names import absolute, written
 from leaselab.model.errors import LeaselabError, usage_error
 
 _INCLUDE, _GENERATE, _ORIGIN = "$INCLUDE", "$GENERATE", "$ORIGIN"
 _RANGE = re.compile(r"(\d{1,10})-(\d{1,10})(?:/(\d{1,10}))?")
-_NUMBER = re.compile(r"\\\$|\$\$|\$(?:\{(-?\d{1,10})(?:,(\d{1,3})(?:,([doxXnN]))?)?\})?")
+_NUMBER = re.compile(r"\\\$|\$\$|\$(?:\{([-+]?\d{1,10})(?:,(\d{1,3})(?:,([doxXnN]))?)?\}|\{)?")
 _WORD = re.compile(r'"[^"]*"|[^\s;"]+|\S')
-_NAME = re.compile(r'(?:\\.|[^\s();"\\]++)++')
+_NAME = re.compile(r'"(?:\\.|[^"\\]++)*+"|(?:\\.|[^\s();"\\]++)++')
 _PIECE = re.compile(r'"(?:\\.|[^"\\]++)*+"|\\.|;.*|[()]')
 """What may have a parenthesis that is none, or is one."""
 _MOST = 1_000_000
@@ -64,7 +64,7 @@ def lines_in_full(
                 why = getattr(error, "strerror", None) or str(error)
                 raise _not_followed(path, number, words, origin, why) from error
             if word == _ORIGIN and len(words) > 1:
-                origin = absolute(words[1], origin)
+                origin = absolute(written(words[1]), origin)
             if words:
                 is_behind = word in (_GENERATE, _INCLUDE) or (is_behind and bool(word))
 
@@ -80,9 +80,9 @@ def _owners(lines: Iterable[str], origin: str) -> Iterator[tuple[int, str]]:
         words = _words(line) if line[:1] == "$" else []
         name = None if depth else _NAME.match(line)
         if len(words) > 1 and words[0].upper() == _ORIGIN:
-            origin = absolute(words[1], origin)
+            origin = absolute(written(words[1]), origin)
         elif name and not words:
-            owner = absolute(name[0], origin) if origin else name[0]
+            owner = absolute(written(name[0]), origin) if origin else name[0]
         pieces = _PIECE.findall(line)
         depth += pieces.count("(") - pieces.count(")")
 
@@ -119,7 +119,7 @@ def _included(
     if any(held.samefile(file) for file in around):
         raise ValueError("the file includes itself")
     check_inside(held, within)
-    inner = absolute(words[2], origin) if len(words) > 2 else origin
+    inner = absolute(written(words[2]), origin) if len(words) > 2 else origin
     yield f"{_ORIGIN} {inner}\n" if len(words) > 2 else "\n"
     yield from (line for _, line in lines_in_full(held, inner, around, within))
     yield f"\n{_ORIGIN} {origin}\n" if origin else "\n"
@@ -143,6 +143,8 @@ def _written(match: re.Match[str], number: int) -> str:
     """What stands for a number: with an offset, a width and a base, or a dollar sign."""
     if match[0] in ("\\$", "$$"):
         return "\\$" if match[0] == "\\$" else "$"
+    if match[0] == "${":
+        raise ValueError("not ${OFFSET,WIDTH,BASE}")
     value, width, base = number + int(match[1] or 0), int(match[2] or 0), match[3] or "d"
     if base != "d":
         value &= 0xFFFFFFFF  # as BIND does with numbers below 0

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from leaselab.archive.disk import PRIVATE, drafted
 from leaselab.catalog.plain_file import not_read, unpacking
-from leaselab.inputs.queries.names import absolute, zone_name
+from leaselab.inputs.queries.names import absolute, written, zone_name
 from leaselab.inputs.queries.zone_lines import lines_in_full, text_in_full
 from leaselab.model.errors import LeaselabError, usage_error
 
@@ -153,7 +153,8 @@ def entries(
                 if word == '"':
                     raise _wrong(path, number, "a text without an end", [line])
                 depth += (word == "(") - (word == ")")
-                tokens += [word] if word[0] not in "();" else []
+                is_name = not tokens and not is_blank
+                tokens += [written(word) if is_name else word] if word[0] not in "();" else []
             if depth < 0:
                 raise _wrong(
                     path, number, "a closing parenthesis without an opening one", [line]
@@ -171,7 +172,7 @@ def _directive(path: Path, number: int, tokens: Sequence[str], origin: str) -> s
     """The origin after a directive."""
     if tokens[0].upper() != _ORIGIN:
         return origin
-    return _absolute(path, number, (*tokens, "")[1], origin)
+    return _absolute(path, number, written((*tokens, "")[1]), origin)
 
 
 def record_type(words: Sequence[str]) -> str:
