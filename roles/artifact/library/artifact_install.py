@@ -26,12 +26,13 @@ description:
     folder, and puts that in the place of I(prefix) in one step. All of it is root's.
   - Leaves alone what is installed already, which the file C(artifact.sha256) in I(prefix) says,
     and whose files have the hashes in C(artifact.files) there, as C(sha256sum) writes them.
-  - Removes other builds beside I(prefix) that no variant below I(variants) was deployed with.
+  - Without I(src) it only makes the folder of builds, and returns whether one is needed.
+  - Removes I(src), and what else is beside I(prefix) but the builds that variants below
+    I(variants) were deployed with.
 options:
   src:
-    description: The artifact, on this host.
+    description: The artifact, on this host, in the folder of I(prefix).
     type: path
-    required: true
   sha256:
     description: Its hash.
     type: str
@@ -56,8 +57,12 @@ author: the leaselab maintainers
 """
 
 RETURN = r"""
+needed:
+  description: Whether it is not installed, and there was no I(src).
+  type: bool
+  returned: always
 removed:
-  description: Builds that were removed, by key.
+  description: What was removed beside I(prefix), builds by key.
   type: list
   returned: always
 sha256:
@@ -143,7 +148,7 @@ def install(src: Path, sha256: str, prefix: Path, most_bytes: int, most_files: i
 
 
 def unused(prefix: Path, variants: Path) -> list[Path]:
-    """Other builds that no variant was deployed with; none where that cannot be read."""
+    """What is beside `prefix` but builds of variants; nothing where these cannot be read."""
     try:
         used = {
             json.loads(path.read_text(encoding="utf-8"))["build"]
@@ -152,14 +157,14 @@ def unused(prefix: Path, variants: Path) -> list[Path]:
     except (OSError, ValueError, KeyError):
         return []
     others = (path for path in sorted(prefix.parent.glob("*")) if path != prefix)
-    return [path for path in others if path.is_dir() and path.name not in used]
+    return [path for path in others if path.name not in used]
 
 
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
         argument_spec={
-            "src": {"type": "path", "required": True},
+            "src": {"type": "path"},
             "sha256": {"type": "str", "required": True},
             "prefix": {"type": "path", "required": True},
             "variants": {"type": "path", "required": True},
@@ -169,18 +174,29 @@ def main() -> None:
         supports_check_mode=True,
     )
     prefix, sha256 = Path(module.params["prefix"]), module.params["sha256"]
-    changed = installed(prefix) != sha256
-    if changed and not module.check_mode:
+    src, is_check = module.params["src"], module.check_mode
+    absent = installed(prefix) != sha256
+    if not is_check:
+        prefix.parent.mkdir(parents=True, exist_ok=True)
+        prefix.parent.chmod(0o755)
+    if absent and src and not is_check:
         limits = (module.params["most_bytes"], module.params["most_files"])
-        reason = install(Path(module.params["src"]), sha256, prefix, *limits)
+        try:
+            reason = install(Path(src), sha256, prefix, *limits)
+        finally:
+            Path(src).unlink(missing_ok=True)
         if reason:
             module.fail_json(msg=reason)
-    gone = unused(prefix, Path(module.params["variants"]))
-    if not module.check_mode:
+    needed = absent and not src
+    gone = [] if needed else unused(prefix, Path(module.params["variants"]))
+    if not is_check:
         for path in gone:
-            shutil.rmtree(path)
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
     module.exit_json(
-        changed=changed or bool(gone), sha256=sha256, removed=[path.name for path in gone]
+        changed=(absent and not needed) or bool(gone),
+        needed=needed,
+        sha256=sha256,
+        removed=[path.name for path in gone],
     )
 
 
