@@ -224,7 +224,7 @@ def several(first=None, second=None, *, pair=True):
 
 def test_one_server_is_as_good_as_several():
     made = host()
-    servers = Servers({"server": server(made)})
+    servers = Servers({"server": server(made, capabilities=("list",))})
     assert servers.start().pid == 7
     assert servers.trouble() == ""
     servers.settle()
@@ -234,6 +234,7 @@ def test_one_server_is_as_good_as_several():
     assert verbs(made) == ["start", "reset", "list"]
     nothing = Servers({"server": server(host(reset={"held": None, "was": None}))})
     assert nothing.reset() == {}
+    assert nothing.listing() == {}
 
 
 def test_a_pair_starts_waits_and_is_emptied_together():
@@ -311,7 +312,7 @@ def test_a_partner_or_support_that_fails_is_named(pair, change, outcome):
 def test_a_host_that_goes_away_is_no_death_of_its_server(role, status, boot, what, monkeypatch):
     gone = host(role, sampling(status, "killed"))
     gone.is_there = status < 0
-    monkeypatch.setattr("leaselab.lab.contract.server.boot_of", lambda _: boot)
+    monkeypatch.setattr("leaselab.lab.contract.verbs.boot_of", lambda _: boot)
     both, *_ = several(**{"first" if role == "server" else "second": gone})
     both.start()
     error = refused(both.sample_now)
@@ -321,7 +322,7 @@ def test_a_host_that_goes_away_is_no_death_of_its_server(role, status, boot, wha
 
 @pytest.mark.parametrize("verb", ["start", "reload", "end_profile"])
 def test_a_host_that_shuts_down_is_no_server_that_fails(verb, monkeypatch):
-    monkeypatch.setattr("leaselab.lab.contract.server.boot_of", lambda _: "")
+    monkeypatch.setattr("leaselab.lab.contract.verbs.boot_of", lambda _: "")
     made = host(profiler=FakeFollower(None, -1, ""))
     made.is_there = False
     sut = started(made)
@@ -385,7 +386,14 @@ def test_what_can_be_done_is_what_its_contract_lists():
 
 def test_its_clock_is_known_by_when_it_was_asked_and_answered():
     now = time.time() + AHEAD_S
-    line = {"name": "reload", "begun": now, "effect": None, "ended": now, "why": "old"}
+    line = {
+        "name": "reload",
+        "asked": now,
+        "begun": now,
+        "effect": None,
+        "ended": now,
+        "why": "old",
+    }
     with alone(FakeFollower(line)).operating() as operate:
         done = operate("reload")
     assert (done.name, done.effect, done.why) == ("reload", None, "old")

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from leaselab.lab.contract.server import ContractServer, RemoteCounter
+from leaselab.lab.contract.counter import RemoteCounter
+from leaselab.lab.contract.server import ContractServer
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.observation import Operated, OperationKind, Sampled, ServerStarted
@@ -145,8 +146,8 @@ class Servers:
         return self.by_role[SERVER].operating()
 
     def listing(self) -> Mapping[str, Mapping[str, str]]:
-        """Return all that each holds, by role: whose it is, by what it is."""
-        return {role: one.listing() for role, one in self.by_role.items()}
+        """Return all that each holds that can say so, by role: whose it is, by what it is."""
+        return {role: one.listing() for role, one in self.by_role.items() if one.can_list}
 
     def stop(self) -> None:
         """Stop all; the others also when one does not."""
@@ -193,6 +194,6 @@ def can_have_company(bench: Bench) -> bool:
     """Whether its server can be up at once with another variant at the host's second place."""
     return (
         TWO_ADDRESSES in bench.server.capabilities
-        and not bench.scenario.needs_partner
+        and not bench.scenario.partners
         and bench.hosts[SERVER].second is not None
     )
