@@ -4,6 +4,7 @@ import json
 
 import pytest
 from tests.lab.commands import (
+    LOCAL,
     LONG_TRIALS,
     complaint,
     copy_inventory,
@@ -17,6 +18,7 @@ from tests.lab.faults import Host, says
 
 pytestmark = pytest.mark.lab
 
+THREE = LOCAL.with_name("docker-three")
 SCENARIO = "v4-memfile-hs"
 """Without threads: the control agents are between them."""
 
@@ -83,11 +85,11 @@ def test_a_pair_without_a_partner_in_the_inventory_is_bad_input(deployed, result
 ALONE = {"rate": 300, "rounds": 1, "before_s": 3}
 
 
-def of_event(scenario, results, **more):
-    """The result of an event of a pair."""
+def of_event(scenario, results, inventory=LOCAL, **more):
+    """The result of an event of a pair, or of three servers."""
     given = [f"--set={name}={value}" for name, value in {**ALONE, **more}.items()]
-    words = ("run", "--procedure", "event", scenario, *given, "--results", results, "--json")
-    done = leaselab(*words)
+    words = ("run", "--procedure", "event", scenario, *given, "-i", inventory)
+    done = leaselab(*words, "--results", results, "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -99,10 +101,12 @@ def of_event(scenario, results, **more):
         ("v4-memfile-hs", {"who": "both", "return_s": 3}),
         ("v4-postgresql-shared", {"return_s": 3}),
         ("v4-mysql-shared", {"who": "partner", "return_s": 3}),
+        ("v4-postgresql-shared-3", {"who": "both", "return_s": 3}),
     ],
     ids=str,
 )
 def test_no_lease_is_lost_where_killed_servers_return(scenario, more, results):
+    more |= {"inventory": THREE} if scenario.endswith("-3") else {}
     (trial,) = trials_of(of_event(scenario, results, **more))
     assert trial["violations"] == []
     figures = trial["figures"]
