@@ -1,7 +1,9 @@
 //! A responder, a generator, and the generator's report.
 
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -27,6 +29,15 @@ pub fn addresses() -> [String; 2] {
     [format!("127.0.{number}.1"), format!("127.0.{number}.2")]
 }
 
+/// Wait until a condition is true; fail when it takes so long that the machine must hang.
+pub fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_true() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "after 60 s not yet: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// A program with priority over others, as a generator of a rack.
 pub fn first(program: &str) -> Command {
     let mut command = Command::new("nice");
@@ -34,13 +45,27 @@ pub fn first(program: &str) -> Command {
     command
 }
 
+/// A responder that listens: only then does it write its counts.
+pub fn started(mut responder: Command) -> Running {
+    static NEXT: AtomicU8 = AtomicU8::new(1);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let counts = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("responder-{number}"));
+    std::fs::remove_file(&counts).ok();
+    responder.arg("--counts").arg(&counts).stdin(Stdio::null());
+    let mut running = Running(responder.spawn().expect("built"));
+    wait_until("the responder listens", || {
+        let ended = running.0.try_wait().expect("it can be asked");
+        assert!(ended.is_none(), "the responder: {ended:?}");
+        counts.exists()
+    });
+    running
+}
+
 /// A responder that listens at the first of some addresses.
 pub fn listening([server, _]: &[String; 2], protocol: &str, faults: &str) -> Running {
     let mut responder = first(env!("CARGO_BIN_EXE_leaserespond"));
     responder.arg(protocol).args(["--listen", server]).args(faults.split_whitespace());
-    let running = Running(responder.stdin(Stdio::null()).spawn().expect("built"));
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    running
+    started(responder)
 }
 
 /// The generator's command between some addresses, its load left out.

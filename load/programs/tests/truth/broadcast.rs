@@ -1,11 +1,11 @@
 //! Clients on the link: frames over a pair of virtual interfaces in namespaces of their own.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use serde_json::Value;
 
-use crate::bench::{Running, count, first, reported, sums_up};
+use crate::bench::{Running, count, first, reported, started, sums_up, wait_until};
 use crate::served::Served;
 
 /// Two namespaces with an end of a cable in each; both go with it.
@@ -37,7 +37,19 @@ impl Cable {
         ] {
             ip(&words);
         }
+        cable.wait_for_link();
         cable
+    }
+
+    /// Wait until both ends send: for a moment after `set up` the kernel drops what they send.
+    fn wait_for_link(&self) {
+        for name in &self.0 {
+            wait_until("the link is up", || {
+                let mut show = Command::new("ip");
+                let shown = show.args(["-n", name, "link", "show", "cable", "up"]).output();
+                String::from_utf8_lossy(&shown.expect("it runs").stdout).contains(" state UP ")
+            });
+        }
     }
 
     /// A program at one end.
@@ -51,10 +63,8 @@ impl Cable {
     pub fn responder(&self, protocol: &str, words: &str) -> Running {
         let mut responder = self.at(1, env!("CARGO_BIN_EXE_leaserespond"));
         responder.args([protocol, "--interface", "cable"]);
-        responder.args(words.split_whitespace()).stdin(Stdio::null());
-        let running = Running(responder.spawn().expect("ip is there"));
-        std::thread::sleep(std::time::Duration::from_millis(300));
-        running
+        responder.args(words.split_whitespace());
+        started(responder)
     }
 
     /// The report of a load from the first end.
@@ -134,5 +144,6 @@ fn a_load_that_the_network_ends_is_answered_by_an_error_and_the_next_one_is_whol
     assert!(answer["error"].as_str().is_some_and(|why| why.contains("down")), "{answer}");
     unplugged.join().unwrap();
     ip(&format!("-n {} link set cable up", cable.0[0]));
+    cable.wait_for_link();
     is_complete(&served.answer(b"--rate 500 --seconds 0.5"), 250);
 }
