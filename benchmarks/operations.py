@@ -22,23 +22,35 @@ from leaselab.model.procedures.operate import Operate
 from leaselab.model.record import Record
 from leaselab.model.server import server_name
 
-OF_ANY = ("link-down", "pause-100ms", "pause-1s", "pause-5s")
-_OF_ZONES = ("reload", "add-zones", "remove-zones", "transfer")
-_OF_KEA = ("reload", "config-set", "add-subnets", "remove-subnets", "reclaim")
-_OF_DATABASE = ("backup-database", "restart-database")
+OF_ANY = ("link-down", "link-loss", "pause-100ms", "pause-1s", "pause-5s", "restart")
+_OF_FILE = ("full-disk", "slow-disk")
+_OF_ZONES = (
+    *("rotate-log", "reload", "add-zones", "remove-zones"),
+    *("transfer", "transfer-in", "transfer-in-changes"),
+)
+_OF_SIGNED = (*_OF_ZONES, "roll-keys")
+_OF_KEA = (
+    *("rotate-log", "reload", "config-set"),
+    *("add-subnets", "remove-subnets", "reclaim"),
+)
+_OF_DATABASE = ("fetch-subnets", "backup-database", "restart-database", "slow-disk")
 OPERATIONS = {
-    "v4-memfile": (*_OF_KEA, "lease-cleanup"),
+    "v4-memfile": (*_OF_KEA, "lease-cleanup", "full-disk"),
     "v4-mysql": (*_OF_KEA, *_OF_DATABASE),
     "v4-postgresql": (*_OF_KEA, *_OF_DATABASE),
-    "v4-dnsmasq": ("reload",),
-    "bind9-delegations-size-10000-threads-1": _OF_ZONES,
-    "bind9-recursive-cold": ("flush", "blocklist"),
-    "unbound-recursive-cold": ("reload", "reload-keep-cache", "blocklist"),
+    "v4-dnsmasq-file": ("reload", *_OF_FILE),
+    "v4-dhcpd": _OF_FILE,
+    "bind9-delegations-size-10000-threads-1": _OF_SIGNED,
+    "bind9-recursive-cold": ("rotate-log", "flush", "blocklist"),
+    "unbound-recursive-cold": ("rotate-log", "reload", "reload-keep-cache", "blocklist"),
     "nsd-delegations-size-10000": _OF_ZONES,
-    "knot-delegations-size-10000": _OF_ZONES,
+    "knot-delegations-size-10000": _OF_SIGNED,
     "powerdns-lmdb-warm-up": ("flush",),
 }
 """Scenarios, and the operations that only their servers have."""
+RATE = 300
+SLOWER = {"v4-dnsmasq-file": 100, "v4-dhcpd": 100}
+"""Loads of those that wait for the disk before each answer (1/s)."""
 OPERATE = Operate.__struct_config__.tag
 OK, INVALID = 0, 3
 
@@ -78,8 +90,10 @@ def main(argv: Sequence[str]) -> int:
 def _options(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="leaselab dev bench operations", description=__doc__)
     parser.add_argument("scenario", nargs="*", help=f"some of {', '.join(OPERATIONS)}")
-    parser.add_argument("--rate", type=int, default=300, help="load (1/s; default: 300)")
-    parser.add_argument("--every", type=int, default=10, help="spacing (s; default: 10)")
+    of_files = ", ".join(f"{name}: {rate}" for name, rate in SLOWER.items())
+    usual = f"load (1/s; default: {RATE}; {of_files})"
+    parser.add_argument("--rate", type=int, help=usual)
+    parser.add_argument("--every", type=int, default=15, help="spacing (s; default: 15)")
     parser.add_argument("--inventory", default="inventory/docker", help="default: %(default)s")
     parser.add_argument("--results", type=Path, default=Path("results"), help="the archive")
     parser.add_argument(
@@ -100,8 +114,9 @@ def _rows(args: argparse.Namespace, scenario: str) -> list[Row]:
     if args.made and made:
         return rows_of(store.load(made[-1]))
     names = (*OF_ANY, *OPERATIONS[scenario])
+    rate = args.rate or SLOWER.get(scenario, RATE)
     settings = (
-        *(f"operations={','.join(names)}", "rounds=1", f"rate={args.rate}"),
+        *(f"operations={','.join(names)}", "rounds=1", f"rate={rate}"),
         *("before_s=3", f"every_s={args.every}"),
     )
     with tempfile.TemporaryDirectory() as folder:

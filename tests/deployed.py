@@ -17,6 +17,8 @@ PACKAGES = [
     *COUNTERS,
 ]
 """Of one root: most of each other's are what all servers need."""
+PAIR = (["kea-dhcp4-server", "iproute2"], ["kea-dhcp4-server", "iproute2", "libfaketime"])
+"""Of the roots of a server and of its partner."""
 OF_AUTHORITY = ["strace", "nsd"]
 """Of the root of the authority that recursors ask."""
 AT = {
@@ -52,18 +54,35 @@ TEMPLATES = {
 KEY = 'key "leaselab" { algorithm hmac-sha256; secret "bGVhc2VsYWI="; };\n'
 
 
-def leases(network, folder, role, family, /, **options):
+def leases(network, folder, role, family, /, packages=PACKAGES, **options):
     """A server that gives leases, with a pool of some hundreds (v4)."""
     pool = {"pool": POOL} if family == 4 else {}
-    root = Rooted(network, SUITE, PACKAGES, role, **AT, **DHCP[family], **pool, **options)
+    given = {**AT, **DHCP[family], **pool, **options}
+    root = Rooted(network, SUITE, packages, role, **given)
     root.write(folder, TEMPLATES[role], **(_of_kea(root, family) if role == "kea" else {}))
     root.install()
-    if role != "kea":
-        folders = (root.inner(root.settings["lease_file"]).parent, root.place / "var/run")
-        run(*AS_ROOT, "mkdir", "-p", *folders)
+    folders = (root.inner(root.settings["lease_file"]).parent, root.place / "var/run/kea")
+    run(*AS_ROOT, "mkdir", "-p", *folders)
     if root.settings.get("hosts_file"):
         root.put(root.settings["hosts_file"], "")
     return root
+
+
+def pair(networks, folder, **options):
+    """A DHCPv4 server and its partner, each a host of its own, of a pair with threads."""
+    peers = [{"name": f"server{at}", "address": f"198.18.0.{at}0"} for at in (1, 2)]
+    threads = dict.fromkeys(("threads", "pair_listener_threads", "pair_client_threads"), 2)
+    given = {"partner": True, "peers": peers, "multi_threading": True, "queue_size": 64}
+    given |= {**threads, **options}
+    return [
+        leases(
+            *(network, folder, "kea", 4),
+            packages=packages,
+            test_address=peer["address"],
+            **given,
+        )
+        for network, packages, peer in zip(networks, PAIR, peers, strict=True)
+    ]
 
 
 def _of_kea(root, family):

@@ -283,7 +283,7 @@ class Zones:
     def operate(self, name):
         begun = 5.0 + 15.0 * len(self.stalls)
         self.stalls.append((begun, STALLS_S[name]))
-        return Operated(name, begun, begun + 0.1, begun + STALLS_S[name], "")
+        return Operated(name, begun, begun, begun + 0.1, begun + STALLS_S[name], "")
 
     def read(self, link_changes=0):  # noqa: ARG002  # the port's
         return HostReading(0.01, 0.0, None, 0)

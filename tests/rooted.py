@@ -43,11 +43,34 @@ def cabled(name):
     """
     with _namespaces(f"{name}-server", f"{name}-generator") as made:
         server, generator = (space for space, _ in made)
-        cable = ("type", "veth", "peer", "name", "g0", "netns", generator)
-        _ip("link", "add", "s0", "netns", server, *cable)
+        _cable(server, "s0", generator, "g0")
         for space, device, number in ((server, "s0", 10), (generator, "g0", 30)):
-            _give(space, device, f"198.18.0.{number}/24", f"2001:2:0:1::{number}/64")
+            _give(space, device, *_numbered(number))
         yield [prefix for _, prefix in made]
+
+
+@contextmanager
+def switched(name):
+    """The same of two servers, 10 and 20, and of a generator, whose g0 is a switch."""
+    names = (f"{name}-{part}" for part in ("server", "partner", "generator"))
+    with _namespaces(*names) as made:
+        *servers, generator = (space for space, _ in made)
+        _ip("-n", generator, "link", "add", "g0", "type", "bridge", "mcast_snooping", "0")
+        _give(generator, "g0", *_numbered(30))
+        for server, number in zip(servers, (10, 20), strict=True):
+            _cable(server, "s0", generator, f"p{number}")
+            _ip("-n", generator, "link", "set", f"p{number}", "master", "g0", "up")
+            _give(server, "s0", *_numbered(number))
+        yield [prefix for _, prefix in made]
+
+
+def _cable(space, device, other, its):
+    end = ("peer", "name", its, "netns", other)
+    _ip("link", "add", device, "netns", space, "type", "veth", *end)
+
+
+def _numbered(number):
+    return f"198.18.0.{number}/24", f"2001:2:0:1::{number}/64"
 
 
 @contextmanager
@@ -126,13 +149,19 @@ def prefixed(role, values):
     return {f"{owners[name]}_{name}": value for name, value in values.items()}
 
 
+LONG = {"pause-5s", "full-disk", "slow-disk"}
+"""Operations that take long; those of a disk have no effect without a load, either."""
+
+
 class Rooted:
     """A variant of a role in the root of a release, run in a network."""
 
     def __init__(self, network, suite, packages, role, /, **values):
         self.network, self.role, self.variant = network, role, values["variant"]
         self.values = prefixed(role, values)
-        self.place = unpacked_root(suite, *packages)
+        # Other processes of the tests write into theirs.
+        owner = os.environ.get("PYTEST_XDIST_WORKER", "")
+        self.place = unpacked_root(suite, *packages, owner=owner)
         self.settings, self.paths, self.texts, self.given = {}, {}, {}, {}
 
     def write(self, folder, templates, *named, **values):
@@ -203,9 +232,9 @@ class Rooted:
         return run(*self.words_of_verb(name), input=says)
 
     def operated(self):
-        """Do each of its operations but the longest; return what came of each, by name."""
+        """Do each of its operations that needs no load; return what came of each, by name."""
         known = json.loads(self.verb("operations")[1])["operations"]
-        names = [name for name in known if name != "pause-5s"]
+        names = [name for name in known if name not in LONG]
         status, said = self.verb("operate", "".join(f"{name}\n" for name in names))
         assert status == 0, said
         first, *answers = map(json.loads, said.splitlines())

@@ -91,7 +91,6 @@ class Deployed:
             "files": [str(folder / "*")],
             "interface": "lo",
             "process": self.process(kind.role),
-            "lock_file": str(folder / "run/lock"),
             "config_files": [str(folder / "config")],
             "udp_port": 53 if kind.dns else None,
             "start_s": 60.0,

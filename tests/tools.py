@@ -9,6 +9,7 @@ import os
 import subprocess
 import tempfile
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 from tests.sources import Lists
@@ -60,12 +61,17 @@ def unpacked_kea(suite):
     return place
 
 
-def unpacked_root(suite, package, *more):
-    """The root of a release with packages and with Python, for a contract to run in."""
-    place = TOOLS / f"{package}-{suite}"
+def unpacked_root(suite, package, *more, owner=""):
+    """The root of a release with packages and with Python, for a contract to run in.
+
+    Each `owner` has a root of its own.
+    """
+    packages = (package, *more, "python3")
+    digest = sha256(" ".join((*packages, owner)).encode()).hexdigest()[:8]
+    place = TOOLS / f"{package}-{suite}-{digest}"
     with made_once(place) as fresh:
         if fresh:
-            extract(suite, fresh, (package, *more, "python3"))
+            extract(suite, fresh, packages)
             # accounts are made as packages are set up, and these are not
             user = "root:x:0:0::/root:/bin/sh\n"
             run(*AS_ROOT, "tee", fresh / "etc/passwd", input=user)

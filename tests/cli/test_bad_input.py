@@ -100,7 +100,7 @@ def test_an_unknown_scenario_names_the_nearest_three_but_a_pattern_none(
          "--scenarios --server kea`"),
         ("bind", "--server bind9`"),
         ("dhcpd", "--server isc_dhcpd`"),
-        ("v6", "as a pattern, it is 'v6-*' (39 scenarios)"),
+        ("v6", "as a pattern, it is 'v6-*' (41 scenarios)"),
     ],
 )  # fmt: skip
 def test_a_name_of_no_scenario_is_answered_with_what_was_meant(refused, typed, advice):

@@ -89,5 +89,8 @@ def test_as_json_there_are_all_of_them_and_what_a_deployment_reads_of_one(docume
     assert by_name["v6-memfile"]["load"]["family"] == 6
     assert by_name["v4-memfile"]["server"]["options"]["multi_threading"] is False
     shown = document("show", "--scenario", "v4-memfile")
-    assert shown.keys() == {"scenario", "procedure"}
+    assert shown.keys() == {"scenario", "procedure", "partners"}
     assert shown["procedure"]["rounds"] == 9
+    named = ("v4-memfile", "v4-memfile-hs", "v4-mysql-shared-3", "bind9-recursive-hot")
+    partners = [document("show", "--scenario", name)["partners"] for name in named]
+    assert partners == [0, 1, 2, 1]

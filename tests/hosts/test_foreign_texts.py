@@ -87,6 +87,7 @@ PLAY = """
             fail_msg: "It is {{ artifact_version.stdout }}"
       rescue:
         - ansible.builtin.set_stats: {data: {message: "{{ ansible_failed_result.msg }}"}}
+    - ansible.builtin.set_fact: {leaselab_serving: "{{ groups['dhcp_server'] }}"}
     - ansible.builtin.include_role: {name: bench_file}
       vars:
         bench_file_variants: [v4-foreign]

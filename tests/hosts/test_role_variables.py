@@ -15,6 +15,7 @@ SCENARIOS = Catalogue(ROOT).scenarios
 PEERS = [
     {"name": "server1", "address": "198.18.0.10"},
     {"name": "server2", "address": "198.18.0.20"},
+    {"name": "server3", "address": "198.18.0.40"},
 ]
 PLACES = {
     1: {"test_address": "198.18.0.10", "test_address6": "2001:2:0:1::10"},
@@ -24,7 +25,8 @@ BUILT = {"v4-dnsmasq-file": {"key": "0a1b2c3d4e5f"}}
 AT_TWO = "v6-memfile"
 VARIANTS = {"v6-memfile": "v6-memfile-at2", "v4-dnsmasq-file": "v4-dnsmasq-file.0a1b2c3d4e"}
 PLAYED = (
-    *("v4-memfile-mt-hs", "v6-memfile", "v4-mysql-shared", "v4-mysql-durable"),
+    *("v4-memfile-mt-hs", "v6-memfile", "v4-mysql-shared", "v4-mysql-shared-3"),
+    "v4-mysql-durable",
     *("v4-dnsmasq-file", "v4-mysql-apart", "v4-mysql-cluster", "unbound-fresh-https"),
     "v6-mysql-shared",
 )
@@ -32,7 +34,7 @@ SUPPORTING = ("v4-mysql-cluster", "unbound-fresh-https")
 """The scenarios of which this is the partner's host, with a supporting service."""
 BORROWING = "v6-mysql-shared"
 """The same of a pair."""
-LENDING = (*SUPPORTING, "v4-mysql-shared")
+LENDING = (*SUPPORTING, "v4-mysql-shared", "v4-mysql-shared-3")
 
 OF_THE_WAY = ("mysql_support_address",)
 """What only the host of the server that asks has: here it is of the scenario before."""
@@ -46,6 +48,19 @@ def support_of(name):
     if support is None or name in SUPPORTING:
         return {}
     return {"kind": support.kind, "options": support.options}
+
+
+def peers(name):
+    """The servers of its pair."""
+    scenario = SCENARIOS[name]
+    return PEERS[: scenario.partners + 1] if scenario.partner else []
+
+
+def others(name):
+    """The other hosts that serve."""
+    if name in (*SUPPORTING, BORROWING):
+        return ["server"]
+    return ["partner", "partner2"][: SCENARIOS[name].partners]
 
 
 def serving(name):
@@ -64,12 +79,17 @@ def handed(tmp_path_factory):
         {
             "ansible.builtin.add_host": {
                 "name": name,
-                "groups": [f"dhcp_{name}"],
+                "groups": [f"dhcp_{name.removesuffix('2')}"],
                 "leaselab_test_address": f"198.18.0.{last}",
                 "leaselab_test_address6": f"2001:2:0:1::{last}",
             }
         }
-        for name, last in (("server", 10), ("partner", 20), ("generator", 30))
+        for name, last in (
+            ("server", 10),
+            ("partner", 20),
+            ("partner2", 40),
+            ("generator", 30),
+        )
     ]
     for name in PLAYED:
         scenario = SCENARIOS[name]
@@ -80,9 +100,9 @@ def handed(tmp_path_factory):
             "leaselab_beside": {} if name == BORROWING else scenario.beside,
             "leaselab_support": support_of(name),
             "leaselab_lends": name in LENDING,
-            "leaselab_other": "server" if name in (*SUPPORTING, BORROWING) else "partner",
+            "leaselab_others": others(name),
             "leaselab_relays": ["198.18.0.30"],
-            "leaselab_peers": PEERS if scenario.partner else [],
+            "leaselab_peers": peers(name),
             "leaselab_built": BUILT.get(name, {}),
             "leaselab_places": [2] if name == AT_TWO else [1],
             "leaselab_variant": "{{ leaselab_variants[0] }}",
@@ -146,11 +166,11 @@ def test_a_role_gets_every_option_of_its_server_and_its_load(handed, name):
         "build": BUILT.get(name, {}),
         "artifact": "",
         "partner": scenario.partner,
-        "peers": PEERS if scenario.partner else [],
+        "peers": peers(name),
         "beside": [] if name == BORROWING else list(scenario.beside),
         "support": support_of(name),
         "support_address": address,
-        "client_address": "198.18.0.10" if name in SUPPORTING else "",
+        "client_addresses": ["198.18.0.10"] if name in SUPPORTING else [],
         "server": scenario.server.kind,
         "generator": scenario.generator,
     }
@@ -163,13 +183,14 @@ def test_a_role_gets_every_option_of_its_server_and_its_load(handed, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "client", "more"),
+    ("name", "clients", "more"),
     [
-        ("v4-mysql-durable", "", {"mysql_innodb_flush_log_at_trx_commit": 1}),
-        ("v4-mysql-shared", "198.18.0.20", {}),
+        ("v4-mysql-durable", [], {"mysql_innodb_flush_log_at_trx_commit": 1}),
+        ("v4-mysql-shared", ["198.18.0.20"], {}),
+        ("v4-mysql-shared-3", ["198.18.0.20", "198.18.0.40"], {}),
     ],
 )
-def test_companion_services_get_what_the_scenario_sets_and_no_more(handed, name, client, more):
+def test_companion_services_get_what_the_scenario_sets_and_no_more(handed, name, clients, more):
     """An inventory may set the others."""
     settings = {
         variable: value
@@ -180,7 +201,7 @@ def test_companion_services_get_what_the_scenario_sets_and_no_more(handed, name,
         "mysql_server": "kea",
         "mysql_variant": name,
         "mysql_test_address": "198.18.0.10",
-        "mysql_client_address": client,
+        "mysql_client_addresses": clients,
         **more,
     }
 

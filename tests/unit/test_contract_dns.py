@@ -30,7 +30,7 @@ def asked(act, answer_to):
 
 def test_a_query_is_written_as_the_wire_format_says(dns):
     """RFC 1035: header, labels with their lengths, type and class."""
-    assert dns.message(0x1234, "www.z1.test.", recursion=True) == (
+    assert dns.message(0x1234, "www.z1.test.", flags=0x0100) == (
         b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00"
         b"\x03www\x02z1\x04test\x00\x00\x06\x00\x01"
     )

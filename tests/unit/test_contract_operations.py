@@ -11,6 +11,13 @@ operations = contract_fixture("contract", "leaselab_contract.operations")
 
 
 changed = contract_fixture("contract", "leaselab_contract.changed")
+sampling = contract_fixture("contract", "leaselab_contract.sampling")
+
+
+def test_counts_rise_over_the_restarts_of_what_counts(sampling):
+    rising = sampling.Rising()
+    counts = [rising.of("ack", count) for count in (3, 5, 1, 4, None, 2)]
+    assert counts == [3, 5, 6, 9, None, 11]
 
 
 def server_of(operations, *steps):
@@ -53,6 +60,7 @@ def test_each_line_is_an_operation_that_says_when_it_took_effect(
     assert server.did == ("prepared", "ended") * 2
     for answer in answers:
         assert (answer["name"], answer["why"]) == ("turn", "")
+        assert answer["asked"] <= answer["begun"]
         assert answer["begun"] + 2 * operations.POLL_S <= answer["effect"] <= answer["ended"]
 
 
@@ -75,6 +83,16 @@ def test_an_effect_that_does_not_come_is_not_waited_for_for_ever(operations):
     answer = operations.carried_out(server.turn(), 0.05)
     assert (answer["effect"], answer["why"]) == (None, "no effect was seen within 0.05 s")
     assert server.did == ("prepared",)
+
+
+def test_a_preparation_that_fails_says_why_as_well(operations):
+    def steps():
+        raise OSError("no list")
+        yield
+
+    assert operations.carried_out(steps())["why"] == "no list"
+    with pytest.raises(operations.ContractError, match="no list"):
+        operations.prepared(steps())
 
 
 def test_a_name_that_is_none_ends_the_verb(operations, monkeypatch, capsys):

@@ -295,8 +295,9 @@ class Restarted(Host):
     def __init__(self, folder):
         super().__init__(folder)
         (self.root / "waiting_contract/server.py").write_text(RESTARTED, encoding="utf-8")
-        self.lock, self.variant = folder / "server.lock", self.root / "variants/v4"
-        self.deploy("v4", lock_file=str(self.lock), files=[])
+        self.lock = self.files / "leaselab-v4_pid.lock"
+        self.variant = self.root / "variants/v4"
+        self.deploy("v4", files=[])
         self.change("v4", argv=SLEEP, error_words=[])
         self.children = []
 

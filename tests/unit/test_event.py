@@ -144,6 +144,13 @@ def test_a_lease_has_to_be_known_to_all_that_answer_at_the_end(changes, count, s
     assert pair.done == settled
 
 
+def test_so_has_it_to_a_third_server():
+    pair = Pair(*STORES)
+    pair.stores["partner2"] = {}
+    fields = Happening(PROCEDURE, LOAD, pair).fields(answered("abc"), 0.0, ())
+    assert fields["figures"]["violations"] == 3
+
+
 def test_what_a_pair_may_do_by_design_while_it_is_cut_is_no_fault():
     recorder = Recorder()
     for client in "ab":

@@ -81,6 +81,14 @@ def test_hosts_of_child_groups_belong_to_the_part():
     assert parsed(RACK, nested).only(PARTNER_GROUP).parts == (SERVER_GROUP, PARTNER_GROUP)
 
 
+def test_a_scenario_needs_as_many_partners_as_it_has():
+    bench = parsed(RACK, listing() | {PARTNER_GROUP: {"hosts": ["two", "three"]}})
+    bench.check_partners(2)
+    assert list(bench.access()) == ["server", "partner", "partner2", "generator"]
+    assert "found two, three, wanted 3" in refusal(bench.check_partners, 3)
+    assert "found none, wanted 1" in refusal(parsed(RACK, listing()).check_partners, 1)
+
+
 def test_an_inventory_that_is_not_there_is_a_usage_error(tmp_path):
     assert "no such inventory" in refusal(read_inventory, tmp_path / "nowhere.yml")
     os.mkfifo(tmp_path / "pipe")

@@ -42,8 +42,13 @@ def sample(at_s, mib):
 class Server:
     """A server that is operated at set times; `broken` operations have no effect."""
 
-    def __init__(self, at=(6.0, 13.0), broken=()):
+    def __init__(self, at=(6.0, 13.0), broken=(), holds=None, prepared_s=0.0):
         self.at, self.broken, self.asked = iter(at), broken, []
+        self.prepared_s = prepared_s
+        self.holds = {} if holds is None else {"server": holds}
+
+    def listing(self):
+        return self.holds
 
     def operations(self):
         return {name: OperationKind("", "") for name in ("pause-1s", "reload")}
@@ -57,7 +62,8 @@ class Server:
         begun = BEGAN + AHEAD_S + next(self.at)
         why = "the old zone is answered" if name in self.broken else ""
         effect = None if why else begun + 0.25
-        return Operated(name, begun, effect, begun + 0.5, why, AHEAD_S)
+        asked = begun - self.prepared_s
+        return Operated(name, asked, begun, effect, begun + 0.5, why, AHEAD_S)
 
 
 def round_of(server, delays=base, plan=PLAN, reasons=("",), history=None):
@@ -112,6 +118,13 @@ def test_a_round_has_the_figures_of_each_operation_and_the_worst_of_all():
     assert (first.at_s, second.at_s) == pytest.approx((6.0, 13.0))
 
 
+def test_a_stall_by_what_prepares_an_operation_is_of_none():
+    outcome, trial = round_of(Server(prepared_s=2.5), stalled(11.0, 1.0))
+    figures = outcome.metrics
+    assert max(figures["stall_s"], figures["usual_gap_s"]) < 0.01
+    assert [operation.at_s for operation in trial.operations] == pytest.approx([6.0, 13.0])
+
+
 @pytest.mark.parametrize(("clients", "count"), [("ab", 1), ("aa", 0)])
 def test_a_round_says_what_was_broken_of_leases_where_clients_say_what_they_saw(clients, count):
     recorder = Recorder()
@@ -120,6 +133,14 @@ def test_a_round_says_what_was_broken_of_leases_where_clients_say_what_they_saw(
     outcome, trial = round_of(Server(), history=recorder.history())
     assert outcome.metrics["violations"] == count
     assert [each.rule for each in trial.violations] == ["twice"] * count
+
+
+@pytest.mark.parametrize(("holds", "count"), [({}, 1), ({"10.0.0.1": "a"}, 0), (None, 0)])
+def test_a_lease_that_the_server_does_not_hold_in_the_end_is_forgotten(holds, count):
+    recorder = Recorder()
+    recorder.add(Kind.GRANTED, "a", "10.0.0.1", 0, 1, valid_s=3600)
+    _, trial = round_of(Server(holds=holds), history=recorder.history())
+    assert [each.rule for each in trial.violations] == ["forgotten"] * count
 
 
 def test_the_picture_has_the_seconds_around_each_operation_in_hundredths():

@@ -176,12 +176,24 @@ def test_one_too_busy_to_count_is_sampled_and_one_that_was_killed_is_not(variant
     assert (error.status, " is gone: " in str(error)) == (1, True), error
 
 
+@of(KINDS)
+def test_one_that_was_restarted_is_another_process_and_sampled_on(variant):
+    pid = variant.server().start()["pid"]
+    sampler = variant.server()
+    before = sampler.take()["cpu_s"]
+    *_, is_seen = variant.server().end_and_start()
+    assert is_seen
+    assert sampler.running() != pid
+    assert sampler.take()["cpu_s"] >= before
+
+
 @pytest.mark.parametrize("role", sorted({kind.role for kind in KINDS.values()}))
 def test_a_kind_has_a_method_for_each_of_its_verbs(role):
     verbs = {"start", "reset", "sample", "stop", "brake", "profile", "count"}
     verbs |= {"operations", "operate"}
     of_pair = {"state", "settle", "crash", "restart", "cut", "rejoin"}
     more = {"bind9": {"reload"}, "kea": of_pair | {"list"}}
+    more |= {"dnsmasq": {"list"}, "isc_dhcpd": {"list"}}
     with contract_module(role, f"{role}_contract.server") as module:
         assert set(module.Server.VERBS) == verbs | more.get(role, set())
         assert all(callable(getattr(module.Server, verb)) for verb in module.Server.VERBS)

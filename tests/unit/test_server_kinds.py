@@ -87,6 +87,8 @@ def test_a_process_of_nsd_that_was_replaced_is_a_server_that_died(variant):
     assert f"process {gone.pid} of nsd has ended" in failure(server.take)
     server.first = {started["pid"]: []}
     assert server.take()["rss_bytes"] > 0
+    assert list(variant.server().end_and_start())[-1]
+    assert server.take()["rss_bytes"] > 0, "an operation has restarted it"
 
 
 @of("nsd")

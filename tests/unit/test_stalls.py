@@ -119,7 +119,8 @@ def test_a_gap_that_begins_at_the_end_of_the_stretch_is_of_the_next():
 
 
 def test_an_operation_is_compared_with_the_last_settled_stretch_before_it():
-    begins, first = [5.0, 10.0, 15.0, 20.0], BEFORE
+    """What prepares the next is no part of it."""
+    made, first = [Stretch(begin, begin + 4.9) for begin in (5.0, 10.0, 15.0, 20.0)], BEFORE
     recovered = [0.5, 4.5, None, 1.0]
-    seen = [settled_before(begins, recovered, place, first) for place in range(4)]
-    assert seen == [first, *[Stretch(5.5, 10.0)] * 3]
+    seen = [settled_before(made, recovered, place, first) for place in range(4)]
+    assert seen == [first, *[Stretch(5.5, 9.9)] * 3]

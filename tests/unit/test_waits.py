@@ -87,6 +87,11 @@ def test_a_poll_of_several_and_a_condition_variable_are_for_something_to_do(cont
         assert cause(contract, "futex", 0x1000, operation) == what
 
 
+def test_what_goes_on_after_a_stop_is_known_if_it_is_a_poll_of_one(contract):
+    for count, what in ((1, "database"), (2, "restart")):
+        assert cause(contract, "restart", 0x1000, count, polled=7) == what
+
+
 def test_what_a_server_has_connected_to_is_no_client(contract):
     rows = [line.split() for line in TCP.splitlines()[1:]]
     seconds = contract.of_internet(rows, lambda address: f"to {address}")
@@ -148,7 +153,7 @@ def answering(address, after_s):
 
 
 def test_the_waits_of_a_real_process_are_those_that_it_measures_itself(contract):
-    """Within what so many looks can say: four standard deviations.
+    """Within what so many looks can say, by their weights: four standard deviations.
 
     All waits of threads are of one length: on a busy machine a look comes when the process has
     just begun to wait, which favours short ones.
@@ -161,13 +166,20 @@ def test_the_waits_of_a_real_process_are_those_that_it_measures_itself(contract)
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         assert server.stdout.readline() == b"serves\n"
         watch, looked = contract.Watch([server.pid], names.get), []
-        watch.until(lambda seconds: looked.append(time.sleep(seconds)) or len(looked) > 1000)
+
+        def ends(seconds):
+            looked.append(seconds)
+            time.sleep(seconds)
+            return len(looked) > 1000
+
+        watch.until(ends)
         waits = watch.taken()
         spent = json.loads(server.communicate(b"\n")[0])
+    looks = sum(looked) ** 2 / sum(seconds**2 for seconds in looked)
     whole_s = sum(waits[name] for name in spent)
     for name, wanted_s in spent.items():
         share = wanted_s / sum(spent.values())
-        spread = (share * (1 - share) / len(looked)) ** 0.5
+        spread = (share * (1 - share) / looks) ** 0.5
         assert waits[name] / whole_s == pytest.approx(share, abs=4 * spread), name
 
 

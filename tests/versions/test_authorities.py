@@ -15,7 +15,7 @@ SERVERS = [
     ("bookworm", "nsd", 6, "dot"),
     ("trixie", "yadifa", 4, "tcp"),
 ]
-"""Release, role, family and transport of the queries; no other tests have the same root."""
+"""Release, role, family and transport of the queries."""
 RNDC_KEY = 'key "leaselab" { algorithm hmac-sha256; secret "bGVhc2VsYWI="; };\n'
 OPTIONS = {
     "variant": "three",
@@ -91,33 +91,110 @@ def test_an_authority_serves_the_zones_of_its_role(host, tmp_path):
     assert json.loads(ended[1]) == {"was_running": True}
 
 
+@pytest.mark.night
 def test_its_operations_take_effect_and_leave_its_files_as_they_were(host):
     check_operations(host)
 
 
-def test_so_do_those_of_bind9(network, tmp_path):
-    templates = {"named.conf.j2": "config_file"}
-    options = {**OPTIONS, "variant": "operated", "found": "9.20.0"}
-    host = Rooted(network, "trixie", ["bind9", "bind9-utils"], "bind9", **options)
-    host.write(tmp_path, templates, "key_file", "allowed", dns_data_zones=ZONES)
-    with_zones(host, tmp_path)
-    host.put(host.paths["key_file"], RNDC_KEY)
+@pytest.fixture(scope="module", params=["bind9", "knot", "nsd"])
+def of_debian_13(request, network, tmp_path_factory):
+    role, folder = request.param, tmp_path_factory.mktemp(request.param)
+    template, packages = {"bind9": ("named", ["bind9", "bind9-utils"])}.get(
+        role, (role, [role])
+    )
+    options = {**OPTIONS, "variant": "operated"}
+    if role == "bind9":
+        options["found"] = "9.20.0"
+    host = Rooted(network, "trixie", packages, role, **options)
+    host.write(folder, {f"{template}.conf.j2": "config_file"}, dns_data_zones=ZONES)
+    with_zones(host, folder)
+    if role == "bind9":
+        rndc = host.settings["rndc"]
+        host.put(rndc[rndc.index("-k") + 1], RNDC_KEY)
     host.put(host.settings["process"]["pid_file"], "")
-    check_operations(host)
+    return host
+
+
+def test_so_do_those_of_debian_13(of_debian_13):
+    check_operations(of_debian_13)
 
 
 def check_operations(host):
+    folder = host.inner(host.settings["config_files"][1]).parent
     started = [json.loads(host.verb("start")[1])]
+    files = sorted(folder.iterdir())
     try:
         made = host.operated()
         assert json.loads(host.verb("sample")[1].splitlines()[0])["rss_bytes"] > 0
         started.append(json.loads(host.verb("start")[1]))
     finally:
         host.verb("stop")
-    zones = (
-        {"reload", "add-zones", "remove-zones", "transfer"} if host.role != "yadifa" else set()
-    )
-    assert made.keys() == {"pause-100ms", "pause-1s", *zones}
+    zones, keys = {"reload", "add-zones", "remove-zones", "transfer"}, {"roll-keys"}
+    zones |= {"transfer-in", "transfer-in-changes", "rotate-log"}
+    own = {"nsd": zones, "yadifa": set()}.get(host.role, zones | keys)
+    assert made.keys() == {"pause-100ms", "pause-1s", "restart", *own}
+    assert started[0]["config_sha256"] == started[1]["config_sha256"]
+    assert sorted(folder.iterdir()) == files
+
+
+WITH_WRONG_PRIMARIES = """
+import json, sys
+sys.path.insert(0, "/opt/leaselab")
+from leaselab_contract import dns, operations, primary, secondary
+from ROLE_contract.server import Server
+
+Primary = primary.Primary
+
+class Cut(Primary):
+    def answers(self, query):
+        messages = super().answers(query)
+        if len(messages) == 1:
+            return messages
+        return self.begun(messages[:-1])
+
+    def begun(self, messages):
+        yield from messages
+        raise ConnectionResetError
+
+class Whole(Primary):
+    def change(self):
+        super().change()
+        self.changes = None
+
+class Refusing(Primary):
+    def answers(self, query):
+        if dns.asked(query)[0] != dns.IXFR:
+            return super().answers(query)
+        answer = bytearray(dns.answer(query, b"", 0))
+        answer[3] |= 4
+        return [bytes(answer)]
+
+with open("/opt/leaselab/variants/operated/server.json") as file:
+    known = operations.known(Server(json.load(file)))
+for kind in (Cut, Whole, Refusing):
+    primary.Primary, is_cut = kind, kind is Cut
+    name = "transfer-in" if is_cut else "transfer-in-changes"
+    secondary.TAKEN_S = 0.5 if is_cut else operations.LIMIT_S
+    print(json.dumps(operations.carried_out(known[name]())))
+"""
+
+
+def test_a_transfer_from_a_wrong_primary_says_why_and_leaves_its_files_as_they_were(
+    of_debian_13,
+):
+    host = of_debian_13
+    started = [json.loads(host.verb("start")[1])]
+    try:
+        code = WITH_WRONG_PRIMARIES.replace("ROLE", host.role)
+        status, said = host.inside("python3", "-c", code)
+        assert status == 0, said
+        started.append(json.loads(host.verb("start")[1]))
+    finally:
+        host.verb("stop")
+    cut, whole, refused = (json.loads(line) for line in said.splitlines())
+    assert {answer["effect"] for answer in (cut, whole, refused)} == {None}
+    assert cut["why"].startswith("it does not answer for the zone that it was sent: ")
+    assert [whole["why"], refused["why"]] == ["it was sent AXFR (wanted IXFR)"] * 2
     assert started[0]["config_sha256"] == started[1]["config_sha256"]
 
 

@@ -4,6 +4,7 @@ import csv
 import subprocess
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 import yaml
@@ -19,7 +20,9 @@ PACKAGES = ("mariadb-server", "postgresql", "kea-admin")
 SCRIPTED = ("bash", "coreutils", "dash", "grep", "mawk", "perl-base", "sed")
 """What the scripts of these packages are run with, which every installed Debian has."""
 CLEAN = ["env", "-i", "PATH=/usr/sbin:/usr/bin", "HOME=/tmp"]
-POSTGRES = ["--userspec=999:999"]
+ACCOUNT = "61999"
+"""No account of this machine: a build, in another test, ends all that runs as its own."""
+POSTGRES = [f"--userspec={ACCOUNT}:{ACCOUNT}"]
 """PostgreSQL refuses to run as root."""
 CLIENTS = {
     "mysql": ["mariadb", "--skip-column-names", "--unbuffered"],
@@ -42,8 +45,8 @@ COMPARED = {
 class Database:
     """A database in the root of a release, and the settings that role kea has of it."""
 
-    def __init__(self, suite, kind):
-        self.kind, self.place = kind, unpacked_root(suite, *PACKAGES, *SCRIPTED)
+    def __init__(self, suite, kind, packages=PACKAGES):
+        self.kind, self.place = kind, unpacked_root(suite, *packages, *SCRIPTED)
         variables = yaml.safe_load((ROLES / "kea/vars/main.yml").read_text("utf-8"))
         self.tables = {
             name: variables[f"kea_{name}"] for name in ("lease_tables", "counting_tables")
@@ -64,7 +67,7 @@ class Database:
 
     def prepare(self):
         """Make its files; return the command that runs it."""
-        make = [*AS_ROOT, "install", "-d", "-o", "999", "-g", "999"]
+        make = [*AS_ROOT, "install", "-d", "-o", ACCOUNT, "-g", ACCOUNT]
         socket = self.place / self.settings["socket"].lstrip("/")
         run(*AS_ROOT, "rm", "-rf", self.place / "var/lib/data")
         if self.kind == "mysql":
@@ -73,8 +76,8 @@ class Database:
             self.done("mariadb-install-db", "--force", *data)
             heard = f"--socket={self.settings['socket']}"
             return self.words("mariadbd", *data, "--skip-networking", heard)
-        account = "root:x:0:0::/root:/bin/sh\npostgres:x:999:999::/tmp:/bin/sh\n"
-        run(*AS_ROOT, "tee", self.place / "etc/passwd", input=account)
+        accounts = f"root:x:0:0::/root:/bin/sh\npostgres:x:{ACCOUNT}:{ACCOUNT}::/tmp:/bin/sh\n"
+        run(*AS_ROOT, "tee", self.place / "etc/passwd", input=accounts)
         run(*make, socket.parent, self.place / "var/lib/data")
         folder = f"/{self.programs.relative_to(self.place)}"
         data, trusted = ["-D", "/var/lib/data"], ["-U", "postgres", "-A", "trust", "-N"]
@@ -87,6 +90,7 @@ class Database:
         command = [*map(str, self.prepare())]
         with log.open("wb") as output:
             server = subprocess.Popen(command, stdout=output, stderr=output)
+        self.pid = server.pid
         try:
             until = time.monotonic() + HANGS_S
             create = self.words(*CLIENTS[self.kind])
@@ -146,6 +150,23 @@ def test_keas_own_tool_finds_the_leases_that_were_written(database, family, tmp_
     assert int(database.sql(f"{database.settings['use_sql']}\n{COUNTED[family]}")) == len(
         dumped
     )
+
+
+def test_its_syncs_take_longer_for_a_while(database, monkeypatch):
+    """Of all of its processes, which sync what is committed."""
+    table = f"{database.settings['use_sql']}\nCREATE TABLE written (number INTEGER);"
+    write = f"{database.settings['use_sql']}\nINSERT INTO written VALUES (1);"
+    database.sql(table)
+    with contract_module("leaselab_contract", "leaselab_contract.disk") as disk:
+        monkeypatch.setattr(disk, "SLOW_S", float(HANGS_S))
+        steps = disk.slow(database.pid)
+        next(steps)
+        while not next(steps):
+            database.sql(write)
+        steps.close()
+        processes = disk.process.tree(database.pid)
+    statuses = [Path(f"/proc/{pid}/status").read_text("utf-8") for pid in processes]
+    assert all("TracerPid:\t0\n" in status for status in statuses)
 
 
 @pytest.mark.parametrize(("family", "kind"), [(4, "addresses"), (6, "nas")])

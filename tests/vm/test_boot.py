@@ -149,6 +149,9 @@ def test_a_confined_kea_is_deployed_and_measured(server, measured):
     assert "kea-dhcp4 (enforce)" in profiles
 
 
+VERBS = ("start", "operate", "stop")
+
+
 def package(result):
     return result["servers"]["server"]["package"]
 
@@ -159,6 +162,19 @@ def test_a_database_serves_before_and_after_a_power_cut(server, measured, scenar
     switch(server, "cycle")
     assert output_of(server, "true") == ""
     assert package(measured(scenario)).startswith("kea-dhcp4-server 2.")
+
+
+def test_a_link_loses_and_delays_packets(server, measured):
+    """A kernel without netem, such as that of a small host of containers, cannot delay."""
+    measured("v4-dnsmasq")
+    verbs = {name: f"sudo /opt/leaselab/server {name} v4-dnsmasq" for name in VERBS}
+    asked = f"{verbs['start']}; printf 'link-loss\\nlink-delay\\n' | {verbs['operate']}"
+    said = output_of(server, "sh", "-c", f"{asked}; {verbs['stop']}").splitlines()
+    done = [json.loads(line) for line in said[2:-1]]
+    assert [(line["name"], line["why"]) for line in done] == [
+        ("link-loss", ""),
+        ("link-delay", ""),
+    ]
 
 
 def test_a_pair_is_measured(measured):

@@ -131,17 +131,29 @@ def kea_lab_form(given, here):
         interfaces["dhcp-socket-type"] = here["socket_type"]
     logged = {here["output_word"]: [{"output": here["log_file"]}]}
     loggers = [{**one, **logged} for one in given.get("loggers", [])]
-    return {
-        **_at_interface(given, here["interface"]),
-        "interfaces-config": {**given["interfaces-config"], **interfaces},
-        here["control_word"]: [sockets] if here["control_word"].endswith("s") else sockets,
-        "hooks-libraries": [
-            {**parameters.get(name, {}), "library": f"{here['hooks_folder']}/{name}"}
-            for name in here["hooks"]
-        ],
-        "lease-database": database,
-        **({"loggers": loggers} if loggers else {}),
-    }
+    return _octets(
+        {
+            **_at_interface(given, here["interface"]),
+            "interfaces-config": {**given["interfaces-config"], **interfaces},
+            here["control_word"]: [sockets] if here["control_word"].endswith("s") else sockets,
+            "hooks-libraries": [
+                {**parameters.get(name, {}), "library": f"{here['hooks_folder']}/{name}"}
+                for name in here["hooks"]
+            ],
+            "lease-database": database,
+            **({"loggers": loggers} if loggers else {}),
+        }
+    )
+
+
+def _octets(value):
+    """The same with a letter for each byte of its texts: Kea takes no escape of others."""
+    if isinstance(value, dict):
+        return {_octets(key): _octets(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_octets(inner) for inner in value]
+    is_text = isinstance(value, str)
+    return value.encode("utf-8", "surrogateescape").decode("latin-1") if is_text else value
 
 
 def kea_release_for(refusal, releases):

@@ -5,7 +5,7 @@ Only what no loss, delay or order of the messages explains is a violation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,6 +78,16 @@ def check(
                 Violation(rule=rule, count=count, lines=lines, permitted=permitted)
             )
     return tuple(violations)
+
+
+def known_to_all(stores: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
+    """What all of several servers hold: each of them may be the next to answer."""
+    first, *others = stores
+    return {
+        what: whose
+        for what, whose in first.items()
+        if all(s.get(what) == whose for s in others)
+    }
 
 
 def _twice(history: History, holds: Holds) -> Cases:

@@ -109,7 +109,7 @@ class Server(Protocol):
         """Let them reach each other again."""
 
     def listing(self) -> Mapping[str, Mapping[str, str]]:
-        """Return what each server holds by role, such as clients by address; as `crash`."""
+        """Return what each server that can say so holds by role, such as clients by address."""
 
     def operations(self) -> Mapping[str, OperationKind]:
         """Return what can be done to the server under test while it serves, by name."""

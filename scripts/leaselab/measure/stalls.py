@@ -159,18 +159,20 @@ def _means(load: Binned, window: int) -> Numbers:
 
 
 def settled_before(
-    begins: Sequence[float], recovered: Sequence[float | None], at: int, first: Stretch
+    made: Sequence[Stretch], recovered: Sequence[float | None], at: int, first: Stretch
 ) -> Stretch:
     """Return the settled stretch to compare the operation at a place with.
 
     From where the one before had recovered, if it did early enough; else the same as that had.
+    `made` are the stretches of the operations, `first` is that before all.
     """
     settled = first
     for place in range(1, at + 1):
         since = recovered[place - 1]
         if since is None:
             continue
-        stretch = Stretch(begins[place - 1] + since, begins[place])
+        one = made[place - 1]
+        stretch = Stretch(one.begin_s + since, one.end_s)
         if stretch.length_s >= SETTLED_S:
             settled = stretch
     return settled

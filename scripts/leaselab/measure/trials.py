@@ -180,6 +180,10 @@ class Trials:
         trouble = clipped(self.server.trouble())
         if trouble:
             self.server.settle()
+        fields: Mapping[str, Any] = {}
+        if during:  # before what the server holds is gone
+            began_at = reading.started_at_s - ahead_s
+            fields = during.fields(reading, began_at, samples.get(SERVER, ()))
         with self._resetting(reset=reset) as held:
             raw_file = self.recorder.write_bytes(f"raw/{name}.txt.gz", reading.output_gz)
             conclusive = reading.conclusive
@@ -217,11 +221,7 @@ class Trials:
             cpu_us=spent,
             raw_file=raw_file,
         )
-        if during:
-            began_at = reading.started_at_s - ahead_s
-            fields = during.fields(reading, began_at, trial.samples.get(SERVER, ()))
-            trial = _with_fields(trial, fields)
-        return trial, conclusive
+        return _with_fields(trial, fields), conclusive
 
     def _happening(self, load: Load, during: During) -> Reading:
         """Offer a load to its end, while something happens."""

@@ -82,6 +82,8 @@ class Operated(Struct, frozen=True):
     """
 
     name: str
+    asked: Amount
+    """When it was asked for: from then on it was prepared."""
     begun: Amount
     effect: Amount | None
     """When its effect was seen; None where it had none."""

@@ -31,7 +31,7 @@ from leaselab.model.trial import Description, Figures, Trial
 SCHEMA_VERSION: Final = 2
 SERVER, PARTNER, GENERATOR = "server", "partner", "generator"
 """Roles of hosts: the server under test, its partner or supporting service, the load's
-source."""
+source.  A second partner is ``partner2``."""
 
 
 GENERATOR_LIMITED: Final = "generator-limited"

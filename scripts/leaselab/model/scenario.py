@@ -50,7 +50,7 @@ class Scenario(Description, frozen=True, kw_only=True):
     server: ServerOptions
     """The server under test, as requested."""
     partner: bool = False
-    """Whether a second server runs on the partner's host as its pair."""
+    """Whether another server runs on each partner's host as its pair."""
     support: ServerOptions | None = None
     """Supporting service on the partner's host for the server under test, such as its database;
     null without one."""
@@ -115,6 +115,8 @@ class Scenario(Description, frozen=True, kw_only=True):
         return {name: known[name] for name in known if name not in _SAID_OTHERWISE}
 
     @property
-    def needs_partner(self) -> bool:
-        """Whether the partner's host runs a pair server or a supporting service."""
-        return self.partner or self.support is not None
+    def partners(self) -> int:
+        """How many hosts run another server of a pair, or a supporting service."""
+        if self.partner:
+            return int(self.server.options.get("pair_servers", 2)) - 1
+        return int(self.support is not None)

@@ -12,7 +12,18 @@ import signal
 import time
 from pathlib import Path
 
-from leaselab_contract import changed, dns, process, program, sampling, server, updated, zones
+from leaselab_contract import (
+    changed,
+    dns,
+    logged,
+    process,
+    program,
+    sampling,
+    server,
+    signed,
+    updated,
+    zones,
+)
 from leaselab_contract.errors import ContractError
 from leaselab_contract.operations import operation
 
@@ -32,6 +43,7 @@ BLOCKED_ZONE, MARK = "operate.rpz", "mark.blocked"
 """A response policy zone, and a name that it has and nobody else."""
 BLOCKED_TEXT = f"$TTL 60\n@ SOA ns h 1 10800 3600 604800 3600\n@ NS .\n{MARK} TXT here\n"
 _THREADS = re.compile(r"using (\d+) worker thread")
+_ZONE_KEY = re.compile(r"key: (\d+) \(\w+\), ZSK")
 _VERSION = re.compile(r"\b\d+\.\d+\.\d+")
 
 
@@ -39,13 +51,29 @@ def _is_recursor(server):
     return server.config["role"] == RECURSIVE
 
 
-class Server(zones.WithZones, updated.Server):
+class Server(signed.WithKeys, logged.WithLog, updated.Server):
     """named, as an authority or as a recursor."""
 
     VERBS = (*server.Server.VERBS, "reload")
     STOP_S = 60.0
     """Freeing a million zones takes that long."""
     ZONE = 'zone "{zone}" {{ type primary; file "{file}"; }};'
+    SECONDARY = 'zone "{zone}" {{ type secondary; primaries {{ {address} port {port}; }}; }};'
+    SIGNED = (
+        'dnssec-policy "operate" {{\n'
+        "  dnskey-ttl 0; publish-safety 0; zone-propagation-delay 0;\n"
+        "  keys {{\n"
+        "    ksk key-directory lifetime unlimited algorithm ecdsap256sha256;\n"
+        "    zsk key-directory lifetime unlimited algorithm ecdsap256sha256;\n"
+        "  }};\n"
+        "}};\n"
+        'zone "{zone}" {{\n'
+        '  type primary; file "{file}"; key-directory "{folder}";\n'
+        "  dnssec-policy operate; inline-signing yes;\n"
+        # else it writes 10 signatures at a time to the disk
+        "  sig-signing-signatures 1000; sig-signing-nodes 1000;\n"
+        "}};"
+    )
 
     def restore(self):
         """Copy the zones as they were made over its own ones, without journals."""
@@ -113,8 +141,9 @@ class Server(zones.WithZones, updated.Server):
             time.sleep(process.POLL_S)
 
     def rndc(self, command, seconds):
-        """Send it a command."""
-        program.run([*map(str, self.config["rndc"]), command], f"rndc {command}", seconds)
+        """Send it a command; return what it says."""
+        words = [*map(str, self.config["rndc"]), command]
+        return program.run(words, f"rndc {command}", seconds)
 
     def read_zones_again(self):
         """As in the base class, by a signal: see `reload`."""
@@ -123,6 +152,22 @@ class Server(zones.WithZones, updated.Server):
     def read_list_again(self):
         """As in the base class."""
         self.rndc("reconfig", RECONFIG_S)
+
+    def reopen_log(self):
+        """As in the base class."""
+        self.rndc("reconfig", RECONFIG_S)
+
+    def is_signed(self):
+        """As in the base class, with both keys; rndc refuses a zone that is still loaded."""
+        if not super().is_signed():
+            return False
+        return self.rndc(f"signing -list {signed.ZONE}", FLUSH_S).count("Done signing") == 2
+
+    def roll_key(self):
+        """As in the base class."""
+        status = self.rndc(f"dnssec -status {signed.ZONE}", FLUSH_S)
+        key = _ZONE_KEY.search(status)[1]
+        self.rndc(f"dnssec -rollover -key {key} {signed.ZONE}", FLUSH_S)
 
     @operation("blocklist", "it answers for a name of the list", _is_recursor)
     def block(self):

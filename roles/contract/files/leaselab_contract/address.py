@@ -1,23 +1,20 @@
 """The addresses of an interface, as the kernel has them."""
 
 import array
-import contextlib
 import fcntl
 import ipaddress
-import shutil
 import socket
 import struct
 import time
 from pathlib import Path
 
-from leaselab_contract import program
 from leaselab_contract.errors import ContractError, LabError
-from leaselab_contract.process import ENVIRONMENT, POLL_S
+from leaselab_contract.process import POLL_S
 
 USABLE_S = 15.0
 TENTATIVE = 0x40
 INTERFACES = Path("/sys/class/net")
-IS_UP, LOOPBACK = 0x1, 0x8
+LOOPBACK = 0x8
 SIOCGIFCONF, ENTRY_BYTES, MOST_ENTRIES = 0x8912, 40, 4096
 
 
@@ -47,49 +44,6 @@ def check_placed(interface, address):
             f"the link of {interface} is down (found carrier {carrier}; wanted 1); look at its"
             " cable and switch"
         )
-
-
-def is_up(interface):
-    """Whether an interface is up, as the kernel says."""
-    flags = (INTERFACES / interface / "flags").read_text(encoding="ascii")
-    return bool(int(flags, 16) & IS_UP)
-
-
-def is_cable(interface):
-    """Whether an interface leads somewhere, and this host can take it down."""
-    flags = INTERFACES / interface / "flags"
-    if not flags.is_file() or shutil.which("ip", path=ENVIRONMENT["PATH"]) is None:
-        return False
-    return not int(flags.read_text(encoding="ascii"), 16) & LOOPBACK
-
-
-@contextlib.contextmanager
-def down(interface):
-    """Take an interface down for the context; then it has its IPv6 addresses again."""
-    shown = _ip("-6", "-oneline", "address", "show", "dev", interface, "scope", "global")
-    kept = [line.split()[3] for line in shown.splitlines()]
-    try:
-        _ip("link", "set", interface, "down")
-        yield
-    finally:
-        _ip("link", "set", interface, "up")
-        for one in kept:
-            _ip("address", "replace", one, "dev", interface, "nodad")
-
-
-def cut_off(address):
-    """Drop what this host sends to an address, until `rejoin`."""
-    _ip("route", "replace", "blackhole", address)
-
-
-def rejoin(address):
-    """Send to it again."""
-    family = "-6" if ":" in address else "-4"
-    _ip(family, "route", "flush", "exact", address, "type", "blackhole")
-
-
-def _ip(*words):
-    return program.run(["ip", *words], "ip", USABLE_S)
 
 
 def having_address(address):

@@ -35,6 +35,21 @@ def replaced(path, text):
 
 
 @contextlib.contextmanager
+def moved(path):
+    """Have a new, empty file of a file's owner and mode in its place; remove the old one."""
+    path = Path(path)
+    aside = path.with_name(f"{path.name}.1")
+    old = path.stat()
+    path.rename(aside)
+    try:
+        path.touch(old.st_mode & 0o777)
+        os.chown(path, old.st_uid, old.st_gid)
+        yield
+    finally:
+        aside.unlink()
+
+
+@contextlib.contextmanager
 def beside(path, text):
     """Have a further file for the context."""
     Path(path).write_text(text, encoding="utf-8")

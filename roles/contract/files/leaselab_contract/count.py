@@ -22,7 +22,7 @@ from pathlib import Path
 from leaselab_contract.callgrind import Callgrind
 from leaselab_contract.errors import ContractError
 from leaselab_contract.process import TICKS, stat_fields
-from leaselab_contract.system_calls import Strace
+from leaselab_contract.system_calls import Strace, read
 from leaselab_contract.verbs import emit
 
 FOLDER = "/dev/shm"  # noqa: S108  # private files in it; no disk takes part in a count
@@ -158,8 +158,8 @@ class WithCaches(ByInstructions):
 class BySystemCalls:
     """Runs the server as always, and counts what it has the kernel do."""
 
-    def __init__(self, server, folder):
-        self._server, self._strace = server, Strace(folder)
+    def __init__(self, server, _folder):
+        self._server, self._strace = server, Strace()
         self._before = {}
         server.config["counted"] = True
 
@@ -174,14 +174,14 @@ class BySystemCalls:
         self._asking = {name: self._beside[name] - count for name, count in once.items()}
         spent = of_kernel(pids)
         self._spent = {name: spent[name] - self._before[name] for name in TIMES}
-        self._strace.attach(pids)
+        self._strace.attach(pids, "-c", "-U", "calls,name")
         self._before = of_kernel(pids)
 
     def take(self, pids):
         """Return calls by name, what the kernel counted, and times from `begin` to `zero`."""
         after = of_kernel(pids)
         found = {name: after[name] - self._before[name] for name in after}
-        calls = self._strace.detach()
+        calls = read(self._strace.detach())
         beside = {
             name: count - self._beside[name] - self._asking[name]
             for name, count in self._server.beside_counts().items()

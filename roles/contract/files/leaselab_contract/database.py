@@ -5,7 +5,6 @@ A server's settings have it as `database`: `contract` (its program), `pid_file`,
 watches the database and its disk, and this one only connects to it.
 """
 
-import contextlib
 import json
 import time
 from pathlib import Path
@@ -13,7 +12,6 @@ from pathlib import Path
 from leaselab_contract import program
 from leaselab_contract.errors import LabError
 from leaselab_contract.process import POLL_S, alive, tree_cpu_s
-from leaselab_contract.restarted import held
 
 ANSWER_S = 55.0
 DYING_S = 2.0
@@ -76,17 +74,6 @@ class WithDatabase:
         if not self.config["database"] or is_distant(self.config):
             return {}
         return {"database": tree_cpu_s(check_running(self.config))}
-
-    def restarting(self):
-        """Keep samples from meeting a restart of its database, for a context."""
-        if not self.config["database"] or is_distant(self.config):
-            return contextlib.nullcontext()
-        return held(f"{self.config['database']['pid_file']}.lock")
-
-    def take(self):
-        """Return one sample, while its database is not being restarted."""
-        with self.restarting():
-            return super().take()
 
     def beside_counts(self):
         """Return the queries and rows that its database has counted; not of a distant one."""

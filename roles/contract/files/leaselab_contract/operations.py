@@ -69,20 +69,29 @@ def follow(server):
         emit({"name": name, "link_changes": method.link_changes, **carried_out(method())})
 
 
-def carried_out(steps, limit_s=LIMIT_S):
-    """Carry out an operation; return when it began, took effect and ended (s since 1970).
+def prepared(steps):
+    """Carry out what another operation needs; raise ContractError where it has no effect."""
+    done = carried_out(steps)
+    if done["effect"] is None:
+        raise ContractError(done["why"])
 
-    `effect` is None where it took none, and `why` says the reason.
+
+def carried_out(steps, limit_s=LIMIT_S):
+    """Carry out an operation; return when it was asked for, began, took effect and ended.
+
+    Times are in s since 1970.  Between the first two it was prepared.  `effect` is None where
+    it took none, and `why` says the reason.
     """
-    next(steps)
-    begun, effect, why = time.time(), None, ""
-    deadline = time.monotonic() + limit_s
+    asked = begun = time.time()
+    effect, why = None, ""
     try:
+        next(steps)
+        begun, deadline = time.time(), time.monotonic() + limit_s
         for is_seen in steps:
             now = time.time()
             effect = effect or (now if is_seen else None)
             if time.monotonic() > deadline:
-                why = f"no effect was seen within {limit_s:g} s"
+                why = f"no {'end' if effect else 'effect'} was seen within {limit_s:g} s"
                 break
             if not effect:
                 select.select([], [], [], POLL_S)
@@ -92,4 +101,5 @@ def carried_out(steps, limit_s=LIMIT_S):
         steps.close()
     if effect is None and not why:
         why = "it ended without an effect"
-    return {"begun": begun, "effect": effect, "ended": time.time(), "why": why}
+    times = {"asked": asked, "begun": begun, "effect": effect, "ended": time.time()}
+    return {**times, "why": why}

@@ -66,7 +66,7 @@ def _launch(process):
         user = pwd.getpwnam(name)
         who = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
     handle = os.open(process["output_file"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o640)
-    with os.fdopen(handle, "wb") as output:
+    with os.fdopen(handle, "wb") as output, _ignoring_limits():
         child = Child(
             [*process.get("launcher", ()), *process["argv"]],
             stdin=subprocess.DEVNULL,
@@ -75,6 +75,7 @@ def _launch(process):
             env={**ENVIRONMENT, **process.get("environment", {})},
             cwd="/",
             start_new_session=True,
+            restore_signals=False,
             **who,
         )
     try:
@@ -85,6 +86,19 @@ def _launch(process):
         child.wait()
         raise
     return child
+
+
+@contextlib.contextmanager
+def _ignoring_limits():
+    """Have processes start with the signal of a limit to their files' size ignored, as Python.
+
+    The signal of a closed pipe, which Python ignores, too, is left as others have it.
+    """
+    before = signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGPIPE, before)
 
 
 def _await_arguments(pid):
@@ -231,6 +245,15 @@ def stat_fields(pid):
     """Return /proc/PID/stat after the command's name, which may hold spaces."""
     text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     return text.rpartition(") ")[2].split()
+
+
+def open_files(pid):
+    """Return the inode numbers of the files that a process has open."""
+    opened = set()
+    for file in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            opened.add(file.stat().st_ino)
+    return opened
 
 
 def alive(pid):

@@ -22,6 +22,26 @@ ROOM = 1 << 20
 """Least room on a disk that the server may write to (bytes)."""
 
 
+class Rising:
+    """Counts that begin again with a process, as they would be without its restarts."""
+
+    def __init__(self):
+        self._last, self._ended = {}, {}
+
+    def of(self, name, count):
+        """Return a count, with what those of its name had come to that ended before."""
+        if count is None:
+            return None
+        if count < self._last.get(name, 0):
+            self._ended[name] = self._ended.get(name, 0) + self._last[name]
+        self._last[name] = count
+        return self._ended.get(name, 0) + count
+
+    def of_each(self, counts):
+        """Return the same of counts by their names."""
+        return {name: self.of(name, count) for name, count in counts.items()}
+
+
 def follow(take, files=()):
     """Print what `take` returns until standard input is closed, and once for each line on it.
 

@@ -6,13 +6,18 @@ needs, and perhaps `commit`, `start_s` (how long a start may take), `refused_cou
 counts what it refuses) and `tls_file` (key and certificate).
 """
 
+import contextlib
+import fcntl
+import sys
 import time
+from pathlib import Path
 
 from leaselab_contract import (
     address,
     brake,
     certificate,
     count,
+    interface,
     loaded,
     operations,
     process,
@@ -22,11 +27,19 @@ from leaselab_contract import (
 from leaselab_contract.errors import ContractError
 from leaselab_contract.operations import operation
 
-CUT_S = 1.0
 STOPPED = "the kernel shows the process as stopped"
 
 
-class Server:
+@contextlib.contextmanager
+def _locked(path):
+    """Hold a lock file for the context."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+class Server(interface.WithInterface):
     """One process that serves, without companion services."""
 
     VERBS = (
@@ -43,6 +56,7 @@ class Server:
 
     def __init__(self, config):
         self.config = config
+        self._rising, self._rising_beside = sampling.Rising(), sampling.Rising()
 
     def start(self):
         """Start it without data; return what runs, when it serves."""
@@ -111,19 +125,30 @@ class Server:
             raise ContractError("the server is not running")
         return pid
 
+    def steady(self):
+        """Keep samples from meeting a restart of its processes, for a context."""
+        return _locked(Path(self.processes()[0]["pid_file"]).with_suffix(".lock"))
+
     def take(self):
         """Return one sample; raises the reason when one of its processes has gone."""
+        with self.steady():
+            return self.taken()
+
+    def taken(self):
+        """Return the same, while none of them is being restarted."""
         cpu_s, rss_bytes = self.used()
-        beside = self.beside_cpu_s()
+        beside = self._rising_beside.of_each(self.beside_cpu_s())
         try:
             counters, held = self.counted()
         except (OSError, LookupError, ValueError, ContractError):
             counters, held = {}, None  # too busy to answer, or just dying
+        drops = sampling.udp_drops(self.processes()[0], self.config.get("udp_port"))
+        counters = self._rising.of_each(counters)
         return {
             "t": time.time(),
-            "cpu_s": cpu_s,
+            "cpu_s": self._rising.of("cpu_s", cpu_s),
             "rss_bytes": rss_bytes,
-            "udp_drops": sampling.udp_drops(self.processes()[0], self.config.get("udp_port")),
+            "udp_drops": self._rising.of("udp_drops", drops),
             "held": held,
             "counters": counters,
             "refused": counters.get(self.config.get("refused_counter", self.REFUSED)),
@@ -148,6 +173,18 @@ class Server:
     def counted(self):
         """Return its counters by name, and how many it holds; raises where it is too busy."""
         raise NotImplementedError
+
+    def holders(self):
+        """Return whose all is that it holds, such as clients by address."""
+        raise NotImplementedError
+
+    def list(self):
+        """Print that, of a kind that has the verb."""
+        sys.stdout.writelines(f"{what} {whose}\n" for what, whose in self.holders().items())
+
+    def keeps(self):
+        """Whether it has after a restart what it has promised; a cache is no promise."""
+        return True
 
     def stop(self):
         """End it."""
@@ -213,22 +250,14 @@ class Server:
         """Stop its processes for 5 s, as a snapshot does."""
         return self._pause(5.0)
 
-    @operation(
-        "link-down",
-        "the kernel shows the interface as down",
-        lambda server: address.is_cable(server.config["interface"]),
-        link_changes=2,
-    )
-    def take_link_down(self):
-        """Take its test interface down for 1 s, as a cable that is pulled out."""
-        interface = self.config["interface"]
-        yield
-        until = time.monotonic() + CUT_S
-        with address.down(interface):
-            while address.is_up(interface):
-                yield False
+    @operation("restart", "it serves again", lambda server: server.keeps())
+    def end_and_start(self):
+        """End its process, and start it again with what it keeps."""
+        with self.steady():
+            yield
+            process.end(self.config["process"], self.STOP_S)
+            Server.launch(self)  # not that of its kind, which begins without leases
             yield True
-            time.sleep(max(0.0, until - time.monotonic()))
 
     def _pause(self, seconds):
         pid = self.running()

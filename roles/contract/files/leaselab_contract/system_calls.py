@@ -1,57 +1,84 @@
-"""System calls of a running server by name, counted by strace."""
+"""System calls of a running server by strace, which counts, shows or delays them.
 
+While strace is attached, each system call of the server takes longer, whichever it looks at.
+"""
+
+import contextlib
+import ctypes
+import os
 import signal
 import subprocess
-from pathlib import Path
+import tempfile
+import time
 
 from leaselab_contract.errors import LabError
-from leaselab_contract.process import ENVIRONMENT
+from leaselab_contract.process import ENVIRONMENT, LEAST_POLL_S
 
-STRACE = "/usr/bin/strace"
+STRACE = ["/usr/bin/strace", "-f"]
 END_S = 30.0
 RESUMED = "restart_syscall"
 """The rest of the wait in which a process was as strace attached to it."""
+_PARENT_DEATH = 1
+"""PR_SET_PDEATHSIG"""
 
 
 class Strace:
-    """strace, attached to a server while it counts."""
+    """strace, attached to a server and to all that this starts."""
 
-    def __init__(self, folder):
-        self._summary = Path(folder) / "system-calls"
-        self._running = None
+    def __init__(self):
+        self._running = self._said = None
 
-    def attach(self, pids):
-        """Count the calls of processes from now on."""
-        argv = [STRACE, "-c", "-f", "-U", "calls,name", "-o", str(self._summary)]
+    def attach(self, pids, *words):
+        """Attach it to processes, with words of what it does."""
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115  # until `detach`
         self._running = subprocess.Popen(
-            [*argv, *(word for one in pids for word in ("-p", str(one)))],
+            [*STRACE, *words, *(word for one in pids for word in ("-p", str(one)))],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
+            stderr=self._said,
             env=ENVIRONMENT,
-            text=True,
+            preexec_fn=_end_with_parent,  # noqa: PLW1509  # a contract has one thread
         )
         # It says so of each process, once all of its threads are traced.
-        for _ in pids:
-            line = self._running.stderr.readline()
-            if "attached" not in line:
-                raise LabError(
-                    f"strace may not count here: {line.strip() or 'it says nothing'}"
-                )
+        while (said := self.said()).count(" attached") < len(pids):
+            if self._running.poll() is not None:
+                raise LabError(f"strace may not trace here: {said.strip()}")
+            time.sleep(LEAST_POLL_S)
+
+    def said(self):
+        """Return what it has said."""
+        size = os.fstat(self._said.fileno()).st_size
+        return os.pread(self._said.fileno(), size, 0).decode("ascii", "replace")
 
     def detach(self):
-        """Count nothing further; return the calls by name."""
+        """End it; return what it has said, nothing where it was not attached."""
         strace, self._running = self._running, None
         if strace is None:
-            return {}
+            return ""
         strace.send_signal(signal.SIGINT)
         try:
-            strace.communicate(timeout=END_S)
+            strace.wait(END_S)
         finally:
             strace.kill()
             strace.wait()
-            strace.stderr.close()
-        return read(self._summary.read_text(encoding="ascii"))
+        with self._said:
+            return self.said()
+
+
+def _end_with_parent():
+    """Have the kernel end this process with its parent: strace then lets go of a server."""
+    ctypes.CDLL(None).prctl(_PARENT_DEATH, signal.SIGTERM)
+
+
+@contextlib.contextmanager
+def traced(pids, *words):
+    """Have strace attached for the context; yields what returns what it has said."""
+    strace = Strace()
+    try:
+        strace.attach(pids, "-s", "0", *words)
+        yield strace.said
+    finally:
+        strace.detach()
 
 
 def read(summary):

@@ -41,7 +41,7 @@ class Server(restarted.Server):
     @property
     def serials_file(self):
         """Where they are kept, beside its lock."""
-        return Path(self.config["lock_file"]).with_suffix(".serials")
+        return Path(self.config["process"]["pid_file"]).with_suffix(".serials")
 
     def serials(self, seconds):
         """Return the serial number of each zone that is updated, by name."""

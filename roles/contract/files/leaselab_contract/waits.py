@@ -13,6 +13,7 @@ import ipaddress
 import os
 import platform
 import random
+import select
 import socket
 import struct
 import time
@@ -20,12 +21,13 @@ from functools import partial
 from pathlib import Path
 
 from leaselab_contract.errors import ContractError
-from leaselab_contract.process import stat_fields
 
 PERIOD_S = 0.002
 """Mean time between two looks (s); a random one, so that no timer of a server keeps step."""
 PRICE = 30
 """Many threads are looked at more seldom: a look may take this part of the time between two."""
+FIRST = 100
+"""The price begins as if so many looks had been cheap: the first do not decide alone."""
 FIND_S = 0.5
 """How often threads and connections are searched (s)."""
 LEAST_SHARE = 0.01
@@ -97,18 +99,19 @@ def cause(words, single, descriptor):
     first, second = (int(word, 16) for word in arguments[:2])
     if kind == "futex":
         return LOCK if second & 127 in FUTEX_OF_LOCK else IDLE
-    if kind == "poll":
+    # Arguments are those of the interrupted call: of all that restart, a poll of one has these.
+    if kind == "poll" or (kind == "restart" and second == 1):
         polled_one = single(first, second)
         return IDLE if polled_one is None else descriptor(polled_one)
     return descriptor(first) if kind in ON_ONE else ALONE.get(kind, kind)
 
 
-def divided(threads, elapsed_s, looks, beside):
+def divided(threads, elapsed_s, looked_s, beside):
     """Return the seconds of each cause, over all threads that serve.
 
-    `threads` have `ran_s`, `ready_s`, `lived_s` and `looks`, how often each cause was seen;
-    `beside` are causes that no thread waits for itself, by how often each was seen in all
-    `looks`.
+    `threads` have `ran_s`, `ready_s`, `lived_s` and `looks`, how long each cause was seen;
+    `beside` are causes that no thread waits for itself, by how long each was seen of all
+    `looked_s`.
     """
     least = LEAST_SHARE * sum(thread.ran_s for thread in threads)
     seconds = collections.Counter()
@@ -118,10 +121,10 @@ def divided(threads, elapsed_s, looks, beside):
         seconds[PROCESSOR] += thread.ready_s
         waited_s = max(0.0, thread.lived_s - thread.ran_s - thread.ready_s)
         seen = sum(thread.looks.values())
-        for name, count in thread.looks.items():
-            seconds[name] += waited_s * count / seen
-    for name, count in beside.items():
-        seconds[name] += elapsed_s * count / looks
+        for name, seen_s in thread.looks.items():
+            seconds[name] += waited_s * seen_s / seen
+    for name, seen_s in beside.items():
+        seconds[name] += elapsed_s * seen_s / looked_s
     del seconds[IDLE]
     return dict(seconds)
 
@@ -130,10 +133,10 @@ class Thread:
     """A thread that is looked at."""
 
     def __init__(self, pid, folder):
-        self.pid, self.last = pid, IDLE
+        self.pid, self.last, self.link = pid, IDLE, ""
         self.looks = collections.Counter()
-        self._name = f"{pid}/task/{folder.name}"
         self._call = os.open(folder / "syscall", os.O_RDONLY)
+        self._state = os.open(folder / "stat", os.O_RDONLY)
         self._times = os.open(folder / "schedstat", os.O_RDONLY)
         self._first = self._latest = self._read()
 
@@ -154,11 +157,12 @@ class Thread:
 
     def stopped(self):
         """Whether a signal has stopped it."""
-        return stat_fields(self._name)[0] in "Tt"
+        return os.pread(self._state, 99, 0).rpartition(b") ")[2][:1] in (b"T", b"t")
 
     def close(self):
         """Close its files."""
         os.close(self._call)
+        os.close(self._state)
         os.close(self._times)
 
     @property
@@ -184,7 +188,7 @@ class Watch:
         self._pids = list(pids)
         self._threads, self._ended, self._find_at = {}, [], 0.0
         self._connections = Connections(name)
-        self._beside, self._looks = collections.Counter(), 0
+        self._beside, self._looked_s = collections.Counter(), 0.0
         self._began = time.monotonic()
         self._find()
         try:
@@ -200,18 +204,23 @@ class Watch:
 
     def until(self, closed):
         """Look until `closed(seconds)`, which waits for so long, says that it is the end."""
-        wait_s, spent_s = PERIOD_S, 0.0
+        looks, wait_s = FIRST, PERIOD_S
+        spent_s = looks * wait_s / PRICE
         while not closed(wait_s * random.uniform(0.5, 1.5)):  # noqa: S311
             if time.monotonic() > self._find_at:
                 self._find()
             began_s = time.thread_time()
-            self._look()
+            self._look(wait_s)
             spent_s += time.thread_time() - began_s
+            looks += 1
             # By the mean: what is seen in one look must not decide when the next one comes.
-            wait_s = max(PERIOD_S, PRICE * spent_s / self._looks)
+            wait_s = max(PERIOD_S, PRICE * spent_s / looks)
 
-    def _look(self):
-        """Look at each thread once."""
+    def _look(self, wait_s):
+        """Look at each thread once; what is seen counts as long as the mean wait for it.
+
+        Looks are cheap, and so frequent, until the server serves.
+        """
         for tid, thread in list(self._threads.items()):
             try:
                 what = self._cause(thread)
@@ -220,19 +229,22 @@ class Watch:
             except (OSError, struct.error):
                 pass  # it went on meanwhile, and has closed what it waited at
             else:
-                thread.looks.update([] if what is None else [what])
-        self._beside.update(self._connections.waiting())
-        self._looks += 1
+                thread.looks.update({} if what is None else {what: wait_s})
+        for what in self._connections.waiting():
+            self._beside[what] += wait_s
+        self._looked_s += wait_s
 
     def _cause(self, thread):
         """Return what a thread waits for."""
-        named = partial(self._connections.named, thread.pid)
+        thread.link = ""
+        named = partial(self._connections.named, thread)
         what = cause(thread.words(), partial(polled, thread.pid), named)
         if what == "restart":  # it was interrupted, and waits on
-            return thread.last
-        if what == FAULT and thread.stopped():
-            what = STOPPED
+            what = thread.last
         thread.last = what or IDLE
+        # A stopped thread is still shown in the call that the signal interrupted.
+        if what and thread.stopped() and not self._connections.is_awaited(thread.link):
+            return STOPPED
         return what
 
     def _find(self):
@@ -255,7 +267,7 @@ class Watch:
             thread.close()
         self._connections.close()
         elapsed_s = time.monotonic() - self._began
-        return divided(threads, elapsed_s, max(1, self._looks), self._beside)
+        return divided(threads, elapsed_s, self._looked_s, self._beside)
 
 
 class Connections:
@@ -266,19 +278,28 @@ class Connections:
         self._by_link = {}
         self._copies, self._blocked = {}, set()
 
-    def named(self, pid, number):
-        """Return what a wait at a descriptor is for; IDLE where it is for a client."""
-        link = Path(f"/proc/{pid}/fd/{number}").readlink().as_posix()
+    def named(self, thread, number):
+        """Return what a thread's wait at a descriptor is for; IDLE where it is for a client."""
+        link = Path(f"/proc/{thread.pid}/fd/{number}").readlink().as_posix()
         if link.startswith("/"):
             return IDLE if link.startswith("/dev/") else FILE
         if not link.startswith("socket:"):
             return IDLE
         if link not in self._by_link:
-            self._learn(pid, [link])
+            self._learn(thread.pid, [link])
         what = self._by_link[link]
         if what:
             self._blocked.add(link)
+            thread.link = link
         return what
+
+    def is_awaited(self, link):
+        """Whether nothing has come yet on a connection of which there is a copy."""
+        if link not in self._copies:
+            return False
+        poll = select.poll()
+        poll.register(self._copies[link][1], select.POLLIN)
+        return not poll.poll(0)
 
     def find(self, pid):
         """Copy the connections that the process has opened, to see what is sent on them."""

@@ -4,11 +4,12 @@ Its settings have `zone_folder` with zones.tsv (zone TAB file), and the list of 
 last but for what is beside it of `config_files`.
 """
 
+import contextlib
 import re
 from pathlib import Path
 
 from leaselab_contract import changed, dns
-from leaselab_contract.operations import operation
+from leaselab_contract.operations import operation, prepared
 
 ADDED = 1000
 ADDED_FILE = "operate.added"
@@ -23,7 +24,7 @@ _BEGINNING = 4096
 """What of a zone file has the serial number (letters)."""
 
 
-def _is_text(server):
+def is_text(server):
     """Whether the last of its zones is in a file of text with a serial number."""
     path = server.zone_file()
     if path is None or not path.is_file():
@@ -63,7 +64,7 @@ class WithZones:
         except (OSError, ValueError):
             return None
 
-    @operation("reload", NEW_SERIAL, _is_text)
+    @operation("reload", NEW_SERIAL, is_text)
     def reload_zone(self):
         """Read a zone again whose file has a new serial number."""
         zone, path = self.config["known_name"], self.zone_file()
@@ -76,14 +77,14 @@ class WithZones:
                 yield False
             yield True
 
-    @operation("transfer", "it has sent the last record of the zone", _is_text)
+    @operation("transfer", "it has sent the last record of the zone", is_text)
     def transfer(self):
         """Send a zone whole over TCP (AXFR)."""
         yield
         dns.transfer(self.config["address"], self.config["known_name"], seconds=TRANSFER_S)
         yield True
 
-    @operation("add-zones", "it answers for the last of the added zones", _is_text)
+    @operation("add-zones", "it answers for the last of the added zones", is_text)
     def add_zones(self):
         """Add 1000 zones to its list."""
         folder = Path(self.config["zone_folder"])
@@ -98,20 +99,33 @@ class WithZones:
                 yield False
             yield True
 
-    @operation("remove-zones", "it does not answer for the last of them any more", _is_text)
+    @operation("remove-zones", "it does not answer for the last of them any more", is_text)
     def remove_zones(self):
         """Remove the 1000 zones that were added before."""
         last = f"z{ADDED - 1:04d}.operate."
         if self.serial_of(last) is None:
-            for _ in self.add_zones():
-                pass
+            prepared(self.add_zones())
         yield
         self.read_list_again()
-        while self._has(last):
+        while self.has(last):
             yield False
         yield True
 
-    def _has(self, zone):
+    @contextlib.contextmanager
+    def listed(self, text, zone):
+        """Have its list of zones end with a text for the context; it forgets a zone then."""
+        try:
+            with changed.appended(self.config["config_files"][1], f"\n{text}\n"):
+                yield
+        finally:
+            self.forget(zone)
+
+    def forget(self, zone):  # noqa: ARG002  # some keep more of it
+        """Have it forget a zone that its list does not have any more."""
+        self.read_list_again()
+
+    def has(self, zone):
+        """Whether it answers for a zone, or not at all."""
         try:
             _, records, _ = dns.ask(self.config["address"], zone, seconds=ASK_S)
         except (OSError, ValueError):

@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 
 from leaselab_contract import changed, process, restarted
+from leaselab_contract.disk import WithLeaseFile
+from leaselab_contract.logged import WithLog
 from leaselab_contract.operations import operation
 
 from dnsmasq_contract import bus
@@ -17,12 +19,15 @@ LATE_S = 0.02
 ADDRESS, CLIENT, RESERVED = "192.0.2.1", "02:fd:00:00:ff:ff", "02:fd:00:00:{:02x}:{:02x}"
 """A lease that an operation adds, and hardware addresses that no client of a load has."""
 FOR_A_DAY = ("uint32:86400", "uint32:0", "boolean:false")
+ROW = 5
+"""Words of a lease in its file."""
 COUNTERS = ("dhcp_ack", "dhcp_offer", "dhcp_nak")
 
 
-class Server(restarted.Server):
+class Server(WithLeaseFile, WithLog, restarted.Server):
     """dnsmasq, with a D-Bus of its own as companion service."""
 
+    VERBS = (*restarted.Server.VERBS, "list")
     START_S = 15.0
     REFUSED = "dhcp_nak"
 
@@ -31,6 +36,16 @@ class Server(restarted.Server):
         own = self.config["bus"]["process"]
         process.wait_until(lambda: bus.connect(self.config), process.launch(own), own, BUS_S)
         return {}
+
+    def holders(self):
+        """Return the client of each address in its file: MAC (v4) or DUID (v6)."""
+        column = 4 if int(self.config["family"]) == 6 else 1
+        rows = map(str.split, Path(self.config["lease_file"]).read_text("ascii").splitlines())
+        return {row[2]: row[column].replace(":", "") for row in rows if len(row) == ROW}
+
+    def keeps(self):
+        """Whether its leases are in a file, and not in its memory alone."""
+        return self.writes_leases()
 
     def launch(self):
         """Start it with an empty lease store."""
@@ -65,6 +80,10 @@ class Server(restarted.Server):
                 yield True
             finally:
                 bus.ask(self.config, "DeleteDhcpLease", f"string:{ADDRESS}")
+
+    def reopen_log(self):
+        """As in the base class."""
+        os.kill(self.running(), signal.SIGUSR2)
 
     def rest(self):
         """Wait for the next second of its clock, which is a little late.

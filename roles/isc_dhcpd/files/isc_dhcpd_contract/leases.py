@@ -11,6 +11,12 @@ _STATE = re.compile(
     rb"^(?:lease| +ia(?:addr|prefix)) (\S+) \{\n(?:.*\n)*?  +binding state (\w+);", re.MULTILINE
 )
 _END = b"\n}\n"
+_OF_4 = re.compile(rb"^lease (\S+) \{\n((?:  .*\n)*)\}\n", re.MULTILINE)
+_OF_6 = re.compile(rb'^ia-\w+ "((?:[^"\\]|\\.)*)" \{\n((?:  .*\n)*)\}\n', re.MULTILINE)
+_HARDWARE = re.compile(rb"^  hardware \S+ (\S+);", re.MULTILINE)
+_ESCAPED = re.compile(rb"\\([0-7]{3}|.)")
+_IAID_BYTES = 4
+"""What is before the DUID in the name of an `ia`."""
 
 
 class Leases:
@@ -44,6 +50,27 @@ class Leases:
         if self._file is not None:
             self._file.close()
         self._file, self._read, self._active = self._path.open("rb"), 0, set()
+
+
+def holders(text):
+    """Return the client of each address that a file of leases has as active.
+
+    Clients by MAC (v4) or DUID (v6), in hexadecimal digits without colons.
+    """
+    held = {}
+    for address, inner in _OF_4.findall(text):
+        mac = _HARDWARE.search(inner)
+        client = mac[1].decode().replace(":", "") if mac else ""
+        held[address] = client if b"binding state active" in inner else None
+    for name, inner in _OF_6.findall(text):
+        client = _ESCAPED.sub(_byte, name)[_IAID_BYTES:].hex()
+        for address, state in _STATE.findall(inner):
+            held[address.partition(b"/")[0]] = client if state == b"active" else None
+    return {address.decode(): client for address, client in held.items() if client}
+
+
+def _byte(escaped):
+    return bytes([int(escaped[1], 8)]) if len(escaped[1]) == 3 else escaped[1]
 
 
 def text_of(leases):

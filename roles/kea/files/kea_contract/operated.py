@@ -5,11 +5,11 @@ import time
 from pathlib import Path
 
 from leaselab_contract import changed
-from leaselab_contract.database import ask, is_distant
+from leaselab_contract.database import ask
 from leaselab_contract.errors import ContractError
+from leaselab_contract.logged import WithLog
 from leaselab_contract.operations import operation
 
-from kea_contract import database
 from kea_contract.control import control
 
 ADDED = 1000
@@ -32,22 +32,12 @@ NO_LEASE = {4: "192.0.2.1", 6: "2001:db8::1"}
 """Addresses that no client has, by family."""
 
 
-def _has_database(server):
-    """Whether the database of its leases is on this host."""
-    return database.has_leases(server.config) and not is_distant(server.config)
-
-
 def _looks_leases_up(server):
-    """Whether that is so, and it can be asked what it has there."""
-    return server.config["can_wipe"] and _has_database(server)
+    """Whether it can be asked what it has in a database on this host."""
+    return server.config["can_wipe"] and server.syncs()
 
 
-def _writes_file(server):
-    """Whether it writes its leases into a file."""
-    return not database.has_leases(server.config) and Path(server.config["lease_file"]).exists()
-
-
-class WithOperations:
+class WithOperations(WithLog):
     """Kea with a control socket."""
 
     cleaned_each_s = None
@@ -69,8 +59,9 @@ class WithOperations:
             return None
 
     def _running(self):
-        """Return the same as config-set takes it, with the lease file cleaned up as before."""
+        """Return the same as config-set takes it, without what an operation has added."""
         running = control(self.config, "config-get")[self._dhcp]
+        running.pop("config-control", None)
         if self.cleaned_each_s is not None:
             running["lease-database"]["lfc-interval"] = self.cleaned_each_s
         return {self._dhcp: running}
@@ -94,6 +85,10 @@ class WithOperations:
                 yield False
             yield True
 
+    def reopen_log(self):
+        """As in the base class: no command of Kea does only that."""
+        control(self.config, "config-reload")
+
     @operation("config-set", NEW_MARK)
     def set_configuration(self):
         """Set the configuration that runs once more (config-set)."""
@@ -111,11 +106,7 @@ class WithOperations:
     def add_subnets(self):
         """Add 1000 subnets (config-set)."""
         wanted = self._without_added()
-        prefix = "100.{}.{}.0/24" if self.config["family"] == 4 else "2001:db8:{:x}:{:x}::/64"
-        wanted[self._dhcp][self._subnets] += [
-            {"id": FIRST_ID + number, "subnet": prefix.format(64 + number // 250, number % 250)}
-            for number in range(ADDED)
-        ]
+        wanted[self._dhcp][self._subnets] += self._more_subnets()
         yield from self._set_subnets(wanted)
 
     @operation("remove-subnets", "config-get does not show them any more")
@@ -134,6 +125,13 @@ class WithOperations:
             yield False
         yield True
 
+    def _more_subnets(self):
+        prefix = "100.{}.{}.0/24" if self.config["family"] == 4 else "2001:db8:{:x}:{:x}::/64"
+        return [
+            {"id": FIRST_ID + number, "subnet": prefix.format(64 + number // 250, number % 250)}
+            for number in range(ADDED)
+        ]
+
     def _added(self, shown):
         return sum(one["id"] >= FIRST_ID for one in (shown or {}).get(self._subnets, []))
 
@@ -150,7 +148,11 @@ class WithOperations:
         control(self.config, "leases-reclaim", {"remove": False})
         yield True
 
-    @operation("lease-cleanup", "kea-lfc has written the cleaned file", _writes_file)
+    @operation(
+        "lease-cleanup",
+        "kea-lfc has written the cleaned file",
+        lambda server: server.writes_leases(),
+    )
     def clean_leases_up(self):
         """Have the lease file cleaned up (LFC): by its interval, as no command does it."""
         wanted = self._running()
@@ -166,7 +168,7 @@ class WithOperations:
             yield False
         yield True
 
-    @operation("backup-database", "the backup is written", _has_database)
+    @operation("backup-database", "the backup is written", lambda server: server.syncs())
     def back_database_up(self):
         """Write a backup of the database of its leases (mariadb-dump, mysqldump or pg_dump)."""
         yield
@@ -180,7 +182,7 @@ class WithOperations:
             wanted[self._dhcp].get(name, {}).update(RECONNECT)
         control(self.config, "config-set", wanted)
         yield
-        with self.restarting():
+        with self.steady():
             ask(self.config, "stop")
             ask(self.config, "start")
         while not self._looks_up():

@@ -1,15 +1,20 @@
-"""The pair: the states of this server and its partner, and the agent between them."""
+"""The pair: the states and clocks of this server and its partner, the agent between them."""
 
+import datetime
 import socket
 import time
 
-from leaselab_contract.errors import ContractError
-from leaselab_contract.process import POLL_S, launch, wait_until
+from leaselab_contract.errors import ContractError, LabError
+from leaselab_contract.process import POLL_S, last_reason, launch, wait_until
 
 from kea_contract.control import control
 
 AGENT_S = 15.0
 ANSWER_S = 2.0
+TERMINATED = "terminated"
+"""The state of a server that has ended the replication, such as for clocks far apart."""
+CLOCKED = "reclaimed-leases"
+"""A statistic of every Kea, by whose reset it says what time it is."""
 
 
 def trouble(config):
@@ -23,6 +28,8 @@ def trouble(config):
         return ""
     seen = control(config, "status-get")["high-availability"][0]["ha-servers"]
     here, there = seen["local"]["state"], seen["remote"].get("last-state", "")
+    if here == TERMINATED:
+        return f"{here}: {last_reason(config['process'])}"
     if seen["remote"].get("communication-interrupted"):
         return f"{here}, communication with the partner interrupted"
     if (here, there) != (wanted, wanted):
@@ -45,6 +52,23 @@ def settle(config):
                 f"(found {found}; wanted both {config['pair_state']})"
             )
         time.sleep(POLL_S)
+
+
+def check_clock(config):
+    """Raise LabError where Kea's clock is not ahead of the host's as asked for."""
+    wanted = config.get("clock_ahead_s")  # a variant of an older release has none
+    if not wanted:
+        return
+    before = time.time()
+    control(config, "statistic-reset", {"name": CLOCKED})
+    after = time.time()
+    [[_, shown]] = control(config, "statistic-get", {"name": CLOCKED})[CLOCKED]
+    its = datetime.datetime.fromisoformat(shown).timestamp()
+    if not before <= its - wanted <= after:
+        raise LabError(
+            f"Kea's clock is not ahead as asked for (found {round(its - after)} s, "
+            f"wanted {wanted} s); look whether libfaketime is installed for this architecture"
+        )
 
 
 def start_agent(agent):

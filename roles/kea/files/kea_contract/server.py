@@ -6,18 +6,18 @@ list prints address and client of every lease.
 
 import os
 import signal
-import sys
 from pathlib import Path
 
-from leaselab_contract import address, filled, process, sampling, server
-from leaselab_contract.database import WithDatabase
+from leaselab_contract import filled, interface, process, sampling, server
+from leaselab_contract.database import WithDatabase, check_running, is_distant
+from leaselab_contract.disk import WithLeaseFile
 from leaselab_contract.errors import ContractError
 
-from kea_contract import database, operated, pair, poll, store
+from kea_contract import backend, database, pair, poll, store
 from kea_contract.control import config_hash, control, forget_leases, leases, statistic
 
 
-class Server(operated.WithOperations, WithDatabase, server.Server):
+class Server(backend.WithBackend, WithLeaseFile, WithDatabase, server.Server):
     """Kea, with a pair's agent, its database, the delayed link to that, and its poller."""
 
     VERBS = (
@@ -57,6 +57,7 @@ class Server(operated.WithOperations, WithDatabase, server.Server):
         if database.has_leases(self.config) and not database.is_borrowed(self.config):
             database.write_emptying(self.config)
         filled.check(self.config, lambda: leases(self.config))
+        pair.check_clock(self.config)
         if self.config["agent"]:
             pair.start_agent(self.config["agent"])
         if self.config["poller"]:
@@ -123,9 +124,21 @@ class Server(operated.WithOperations, WithDatabase, server.Server):
             control(self.config, "config-reload")
         return before, leases(self.config)
 
-    def take(self):
+    def writes_leases(self):
+        """As in the base class; not where they are in a database."""
+        return not database.has_leases(self.config) and super().writes_leases()
+
+    def syncs(self):
+        """Whether the database of its leases is on this host: it does not sync its file."""
+        return database.has_leases(self.config) and not is_distant(self.config)
+
+    def syncing(self):
+        """Return the pid of that."""
+        return check_running(self.config)
+
+    def taken(self):
         """Return one sample, with how many leases were written."""
-        reading = super().take()
+        reading = super().taken()
         return {
             **reading,
             "written": written(reading["counters"], *self.config["written_counters"]),
@@ -151,10 +164,9 @@ class Server(operated.WithOperations, WithDatabase, server.Server):
         names = self.config["counters"]
         return {name: statistic(self.config, name, self.ANSWER_S) for name in names}, held
 
-    def list(self):
-        """Print every lease: address and client."""
-        rows = store.leases(self.config)
-        sys.stdout.writelines(f"{address} {client}\n" for address, client in rows)
+    def holders(self):
+        """Return the client of each leased address."""
+        return dict(store.leases(self.config))
 
     def crash(self):
         """Kill every process at once, without a signal that it could handle."""
@@ -167,6 +179,7 @@ class Server(operated.WithOperations, WithDatabase, server.Server):
         """Start it again after a crash, with what it holds."""
         Path(self.config["control_socket"]).unlink(missing_ok=True)
         child, version = super().launch()
+        pair.check_clock(self.config)
         if self.config["agent"]:
             pair.start_agent(self.config["agent"])
         return {"pid": child.pid, "version": version}
@@ -176,13 +189,13 @@ class Server(operated.WithOperations, WithDatabase, server.Server):
 
         Servers with one database promise the same as before: the other waits for it.
         """
-        address.cut_off(self.config["pair_partner"])
+        interface.cut_off(self.config["pair_partner"])
         state = self.config["pair_state"]
         return {"mode": f"{state}-partition" if state else "connected"}
 
     def rejoin(self):
         """Let it reach its partner again."""
-        address.rejoin(self.config["pair_partner"])
+        interface.rejoin(self.config["pair_partner"])
         return {}
 
     def stop(self):

@@ -17,16 +17,37 @@ def leases(config):
 
 
 def from_files(config):
-    """Replay what memfile appended, oldest file first; a lifetime of 0 ends a lease."""
-    held = {}
+    """Replay what memfile appended, oldest file first; a lifetime of 0 ends a lease.
+
+    While a cleanup (LFC) renames the files, they are read again.
+    """
+    while True:
+        try:
+            files = _files(config)
+            held = _replayed(files, CLIENT[config["family"]])
+            if _files(config) == files:
+                return held
+        except FileNotFoundError:
+            continue
+
+
+def _files(config):
+    """Its files, oldest first, and their inodes; a completed cleanup stands for older ones."""
     newest = Path(config["lease_file"])
+    cleaned = Path(f"{newest}.completed")
     older = sorted(newest.parent.glob(f"{newest.name}.[0-9]"), reverse=True)
-    for path in [*older, *([newest] if newest.exists() else [])]:
+    files = [*([cleaned] if cleaned.exists() else older), newest]
+    return {path: path.stat().st_ino for path in files if path.exists()}
+
+
+def _replayed(files, column):
+    held = {}
+    for path in files:
         with path.open(newline="", encoding="ascii", errors="replace") as file:
             for row in csv.DictReader(file):
                 if row.get("valid_lifetime") is None:
                     continue  # a line that a crash cut short
-                client = row[CLIENT[config["family"]]].replace(":", "").lower()
+                client = row[column].replace(":", "").lower()
                 if row["valid_lifetime"] == "0":
                     held.pop(row["address"], None)
                 else:

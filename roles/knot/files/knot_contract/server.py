@@ -8,18 +8,31 @@ import shutil
 import time
 from pathlib import Path
 
-from leaselab_contract import dns, program, sampling, updated, zones
+from leaselab_contract import dns, logged, program, sampling, signed, updated
 from leaselab_contract.errors import ContractError
 
 STATUS_S = 10.0
 
 
-class Server(zones.WithZones, updated.Server):
+class Server(signed.WithKeys, logged.WithLog, updated.Server):
     """Knot: one process."""
 
     ENTRIES = "changes of its zone"
     STOP_S = 60.0
     ZONE = '  - domain: "{zone}"\n    file: "{file}"'
+    SECONDARY = (
+        "remote:\n  - id: operate\n    address: {address}@{port}\n"
+        "acl:\n  - id: operate\n    remote: operate\n    action: notify\n"
+        'zone:\n  - domain: "{zone}"\n    master: operate\n    acl: operate'
+    )
+
+    SIGNED = (
+        'keystore:\n  - id: operate\n    config: "{folder}"\n'
+        "policy:\n  - id: operate\n    keystore: operate\n"
+        "    dnskey-ttl: 0\n    zone-max-ttl: 1\n    propagation-delay: 0\n"
+        'zone:\n  - domain: "{zone}"\n    file: "{file}"\n'
+        "    dnssec-signing: on\n    dnssec-policy: operate"
+    )
 
     def restore(self):
         """Remove its journal: it reads its zones from their files."""
@@ -44,6 +57,19 @@ class Server(zones.WithZones, updated.Server):
     def read_list_again(self):
         """As in the base class."""
         self.control("reload")
+
+    def reopen_log(self):
+        """As in the base class."""
+        self.control("reload")
+
+    def forget(self, zone):
+        """As in the base class; its database forgets the zone's times and keys."""
+        super().forget(zone)
+        self.control("-f", "zone-purge", zone, "+orphan")
+
+    def roll_key(self):
+        """As in the base class."""
+        self.control("zone-key-rollover", signed.ZONE, "zsk")
 
     def check_started(self):
         """Raise its log line where it serves without one of its zones."""

@@ -6,7 +6,7 @@ another under load has lost queries, and counts as dead.
 
 from pathlib import Path
 
-from leaselab_contract import control, dns, process, sampling, server, zones
+from leaselab_contract import control, dns, logged, process, sampling, secondary, server
 from leaselab_contract.errors import ContractError
 
 GREETING = "NSDCT1"
@@ -20,11 +20,15 @@ COUNTERS = {
 }
 
 
-class Server(zones.WithZones, server.Server):
+class Server(secondary.WithPrimary, logged.WithLog, server.Server):
     """NSD: a process, and those that it has started."""
 
     STOP_S = 60.0
     ZONE = 'zone:\n  name: "{zone}"\n  zonefile: "{file}"'
+    SECONDARY = (
+        'zone:\n  name: "{zone}"\n  request-xfr: {address}@{port} NOKEY\n'
+        "  allow-notify: {address} NOKEY"
+    )
     first = ()
     """Pids of its processes when sampling began."""
 
@@ -70,6 +74,10 @@ class Server(zones.WithZones, server.Server):
         self.replaced_file.touch()
         control.ask(self.config["socket"], GREETING, "reconfig", STATUS_S)
 
+    def reopen_log(self):
+        """As in the base class."""
+        control.ask(self.config["socket"], GREETING, "log_reopen", STATUS_S)
+
     def serving(self, pid):
         """Return the pids of those that answer, which have started no others.
 
@@ -85,7 +93,7 @@ class Server(zones.WithZones, server.Server):
         super().used()  # raises why it is gone
         pid = self.running()
         now = process.tree(pid)
-        gone = sorted(set(self.first) - set(now))
+        gone = sorted(set(self.first) - set(now)) if pid in self.first else []
         if gone and not self.replaced_file.exists():
             raise ContractError(
                 f"process {gone[0]} of nsd has ended: "

@@ -29,6 +29,10 @@ class Server(server.Server):
 
     START_S = 15.0
 
+    def keeps(self):
+        """Its leases end with it."""
+        return False
+
     def launch(self):
         """Start it without counts, with a new seed."""
         Path(self.config["counts_file"]).unlink(missing_ok=True)

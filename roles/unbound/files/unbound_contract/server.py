@@ -7,7 +7,7 @@ flush_zone would only mark all entries as expired.
 import time
 from pathlib import Path
 
-from leaselab_contract import changed, control, dns, process, sampling, server
+from leaselab_contract import changed, control, dns, logged, process, sampling, server
 from leaselab_contract.errors import ContractError
 from leaselab_contract.operations import operation
 
@@ -31,7 +31,7 @@ NEW_MARK = "it answers the new serial number of a zone of the configuration that
 CACHES = ("msg.cache.count", "rrset.cache.count")
 
 
-class Server(server.Server):
+class Server(logged.WithLog, server.Server):
     """Unbound, with empty caches at its start."""
 
     def ready(self):
@@ -96,6 +96,10 @@ class Server(server.Server):
             while self._mark() != new:
                 yield False
             yield True
+
+    def reopen_log(self):
+        """As in the base class."""
+        control.ask(self.config["socket"], GREETING, "log_reopen", CONTROL_S)
 
     def _mark(self):
         try:

@@ -28,6 +28,7 @@ from leaselab.lab.checks.isolation import (
 )
 from leaselab.lab.hosts.inventory import GENERATOR_GROUP, SERVER_GROUP, Inventory
 from leaselab.model.scenario import Scenario
+from leaselab.model.text import some_of
 
 
 def judge(
@@ -261,10 +262,7 @@ def _pools_of(scenarios: Mapping[str, Scenario]) -> dict[str, str]:
     for scenario in scenarios.values():
         if "subnet" in scenario.load:
             subnets.setdefault(scenario.load["subnet"], []).append(scenario.name)
-    return {
-        subnet: f"{subnet} of {names[0]}" + (f" and {len(names) - 1} more" if names[1:] else "")
-        for subnet, names in subnets.items()
-    }
+    return {subnet: f"{subnet} of {some_of(names, 1)}" for subnet, names in subnets.items()}
 
 
 def _pools(pools: Mapping[str, str], probes: Mapping[str, Probe]) -> Iterator[Finding]:

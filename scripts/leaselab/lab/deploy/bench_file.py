@@ -27,7 +27,7 @@ def parse_bench(document: Any, where: str) -> Bench:  # noqa: ANN401  (parsed JS
             raise usage_error(
                 "a key is missing", where=f"{where}: hosts: {role}", wanted="access"
             )
-    if bench.scenario.needs_partner and not (PARTNER in bench.hosts and bench.partner):
+    if bench.scenario.partners and not (PARTNER in bench.hosts and bench.partner):
         raise usage_error(
             "no partner for the pair"
             if bench.scenario.partner

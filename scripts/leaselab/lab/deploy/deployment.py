@@ -79,7 +79,7 @@ class Deployment:
     """What tuning wrote for each variant on the host, of any procedure, by the hash of its
     scenario and build; all with these settings on the hosts."""
     builds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """By hash of the builder's state: the keys of what it has built, by hash of the request."""
+    """By hash of the builder's state: the keys of what it has built, by request."""
 
 
 def read_deployment(checkout: Path, bench: str) -> Deployment | None:

@@ -92,8 +92,29 @@ class Inventory:
         return str(asked or read_yaml(ROLES / lab / "defaults" / "main.yml")[name])
 
     def access(self) -> dict[str, HostAccess]:
-        """Return how each host is reached, by the first of its parts, such as ``server``."""
-        return {host.parts[0].removeprefix("dhcp_"): host.access for host in self.hosts}
+        """Return how each host is reached, by the first of its parts, such as ``server``.
+
+        Further hosts of a part have its number, such as ``partner2``.
+        """
+        by_role: dict[str, HostAccess] = {}
+        for part in PARTS:
+            hosts = [host for host in self.hosts if host.parts[0] == part]
+            for number, host in enumerate(hosts, 1):
+                role = part.removeprefix("dhcp_")
+                by_role[role if number == 1 else f"{role}{number}"] = host.access
+        return by_role
+
+    def check_partners(self, wanted: int) -> None:
+        """Raise a usage error where it has fewer partners than a scenario wants."""
+        hosts = self.group(PARTNER_GROUP)
+        if len(hosts) < wanted:
+            raise usage_error(
+                f"group {PARTNER_GROUP} has too few hosts",
+                where=str(self.path),
+                found=", ".join(host.access.name for host in hosts) or "none",
+                wanted=str(wanted),
+                todo="complete the group, as docs/reference/inventory.md shows",
+            )
 
     def only(self, part: str) -> InventoryHost:
         """Return the one host that has a part; a usage error for none or several."""

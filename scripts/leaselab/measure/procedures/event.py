@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from leaselab.leases.check import check
+from leaselab.leases.check import check, known_to_all
 from leaselab.leases.history import History, Kind, Recorder
 from leaselab.leases.modes import CONNECTED, MODES, Mode
 from leaselab.measure.ports import Answers, Ask, Server
@@ -101,7 +101,7 @@ class Happening:
         own, other = listing[SERVER], listing[PARTNER]
         # Of clients that said nothing what the dead server holds is taken as acknowledged.
         history = _given(own) if answers.history is None else answers.history
-        answering = [listing[role] for role in self.procedure.answering]
+        answering = [held for role, held in listing.items() if role not in self.procedure.gone]
         violations = check(history, mode=self.mode, store=known_to_all(answering))
         figures = {
             "outage_s": outage_s(served(answers.answered_at, self.load), self.procedure),
@@ -110,16 +110,6 @@ class Happening:
             "held_by_partner": float(len(other)),
         }
         return {"figures": figures, "violations": violations}
-
-
-def known_to_all(stores: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
-    """What all of several servers hold: each of them may be the next to answer."""
-    first, *others = stores
-    return {
-        what: whose
-        for what, whose in first.items()
-        if all(s.get(what) == whose for s in others)
-    }
 
 
 def _given(store: Mapping[str, str]) -> History:

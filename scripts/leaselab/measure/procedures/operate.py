@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from leaselab.leases.check import check
+from leaselab.leases.check import check, known_to_all
 from leaselab.measure.ports import Answers, Ask, Server
 from leaselab.measure.procedures.method import Found, OneLoadMethod, is_to_repeat, none_counts
 from leaselab.measure.stalls import (
@@ -105,13 +105,16 @@ class Operating:
     ) -> Mapping[str, Any]:
         """Return what clients noticed of each, as fields of the trial."""
         made = operations_of(self.done, answers.binned, began_at, samples)
-        first = Stretch(1.0, max(1.0, made[0].at_s))
+        prepared_s = self.done[0].begun - self.done[0].asked
+        first = Stretch(1.0, max(1.0, made[0].at_s - prepared_s))
         usual = longest_gap(answers.binned, first)
         fields: dict[str, Any] = {"operations": made, "figures": {}}
         if usual is not None:
             fields["figures"][USUAL_GAP] = usual.length_s
         if answers.history is not None:
-            fields["violations"] = check(answers.history)
+            listing = [*self.server.listing().values()]
+            store = known_to_all(listing) if listing else None
+            fields["violations"] = check(answers.history, store=store)
             fields["figures"][VIOLATIONS.name] = float(faults_of(fields["violations"]))
         troubles = _troubles(made)
         if troubles:
@@ -128,13 +131,17 @@ def operations_of(
     of the server.
     """
     begins = [one.begun - one.ahead_s - began_at for one in done]
-    ends = [*begins[1:], load.attempted.size * load.bin_s]
-    first = Stretch(min(1.0, max(0.0, begins[0] - SETTLED_S)), begins[0])
+    # What prepares the next one may be noticed, too.
+    asked = [one.asked - one.ahead_s - began_at for one in done]
+    ends = [*asked[1:], load.attempted.size * load.bin_s]
+    stretches = [Stretch(*ends_of) for ends_of in zip(begins, ends, strict=True)]
+    first = Stretch(min(1.0, max(0.0, asked[0] - SETTLED_S)), asked[0])
     recovered, made = list[float | None](), list[Operation]()
-    for place, (one, begin, end) in enumerate(zip(done, begins, ends, strict=True)):
+    for place, (one, stretch) in enumerate(zip(done, stretches, strict=True)):
+        begin, end = stretch.begin_s, stretch.end_s
         effect_s = None if one.effect is None else one.effect - one.begun
-        before = settled_before(begins, recovered, place, first)
-        seen = noticed(load, before, Stretch(begin, end), begin + (effect_s or 0.0))
+        before = settled_before(stretches, recovered, place, first)
+        seen = noticed(load, before, stretch, begin + (effect_s or 0.0))
         recovered.append(seen.recovered_s)
         own = [
             sample.rss_bytes

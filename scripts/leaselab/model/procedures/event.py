@@ -25,7 +25,7 @@ class Event(OneLoad, frozen=True, kw_only=True, tag=EVENT):
     event: Literal["crash", "partition"] = "crash"
     """What happens: a crash kills servers, a partition drops what they send to each other."""
     who: Literal["server", "partner", "both"] = "server"
-    """Whom a crash kills: the server under test, the other one of its pair, or both at once."""
+    """Whom a crash kills: the server under test, its partner, or both at once."""
     before_s: Length = 10
     """Traffic before it (s)."""
     after_s: Length = 30
@@ -53,14 +53,14 @@ class Event(OneLoad, frozen=True, kw_only=True, tag=EVENT):
         return _ROLES if self.who == "both" else (self.who,)
 
     @property
-    def answering(self) -> tuple[str, ...]:
-        """The roles of those that answer at the end."""
-        return tuple(role for role in _ROLES if self.return_s or role not in self.killed)
+    def gone(self) -> tuple[str, ...]:
+        """The roles of those that do not answer at the end."""
+        return () if self.return_s else self.killed
 
     def check(self) -> None:
         """As in the base class; somebody has to answer at the end."""
         super().check()
-        if self.return_s >= self.after_s or not self.answering:
+        if self.return_s >= self.after_s or self.gone == _ROLES:
             refuse(
                 "nobody would answer after the event",
                 f"who {self.who}, return_s {self.return_s}, after_s {self.after_s}",

@@ -130,7 +130,7 @@ class Leaseload(Adapter):
         else:
             wishes_of(scenario)
             wanted_of(scenario)
-            check_leases(scenario, procedure)
+            check_leases(scenario, procedure, judged=isinstance(procedure, Event))
 
     @property
     def capacity(self) -> int | None:
