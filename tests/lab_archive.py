@@ -291,7 +291,7 @@ def _bench(scenario: Scenario, plan: MaxRate) -> Bench:
         role: {"facts": msgspec.to_builtins(known)}
         for role, known in example_result().bench.hosts.items()
     }
-    roles = ("server", "partner") if scenario.needs_partner else ("server",)
+    roles = ("server", "partner") if scenario.partners else ("server",)
     hosts = {**DOCUMENT["hosts"], "partner": host("leaselab-partner", "198.18.0.20")}
     document = {
         **DOCUMENT,

@@ -143,6 +143,32 @@ def test_counts_are_steps_below_the_rates_on_one_axis_of_commits(store):
     assert {(of["at"], of["place"]) for of in measured} == {*[*places.items()][:3]}, "the same"
 
 
+@pytest.mark.parametrize(("more", "spans"), [(0, True), (0.05, True), (200, False)])
+def test_what_counts_scatter_by_is_not_drawn_as_a_change(tmp_path, more, spans):
+    """By at most a tenth of the height of the chart."""
+    store = Store(tmp_path)
+    for number in range(2):
+        count_of(store, number, reply=number * more)
+    (panel,) = counts_page(store)["panels"]
+    (chart,) = panel.charts
+    (stairs, *_) = chart.spec["layer"]
+    scale = stairs["encoding"]["y"]["scale"]
+    assert ("domainMin" in scale) == spans
+    if spans:
+        low, high = scale["domainMin"], scale["domainMax"]
+        assert high - low == pytest.approx(0.01 * (1110 + more))
+        assert (low + high) / 2 == pytest.approx(1110 + more / 2)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "order"), [(None, [1, 2, 3, 4, 0]), ("e", [0, 1, 2, 3, 4])]
+)
+def test_the_newest_of_commits_that_were_counted_in_turn_is_the_last(store, experiment, order):
+    rows = [{**row, "experiment": experiment} for row in store.index.every("v4-memfile")]
+    (line,) = lines_of("v4-memfile", rows)
+    assert [row["commit"] for row in line.rows] == [name_of(number) for number in order]
+
+
 def test_the_page_of_a_count_has_its_functions_and_system_calls(store):
     root = store.root / "report"
     write_site(store, root)

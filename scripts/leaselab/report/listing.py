@@ -21,6 +21,8 @@ from leaselab.report.units import rows_in_shown_units
 _NONE = "-"
 _RATE = "/s"
 """How the unit of a rate ends."""
+_COUNTED = re.compile(r"[a-z]{2}s\Z")
+"""A unit that is the plural of what is counted, and no unit of time."""
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|&@~#!]|:(?=//)|(?<=www)\.)", re.IGNORECASE)
 """Characters that Markdown or a code host's dialect interprets, also in bare addresses."""
 
@@ -99,13 +101,15 @@ def commit_lines(commits: Sequence[Commit]) -> Iterator[str]:
 
 
 def number(value: float | None, unit: str | None = None, like: float | None = None) -> str:
-    """A figure for display: rates are whole, others have three digits or more.
+    """A figure for display: rates are whole, counts where they are, others have three digits.
 
     It has the decimals of `like`, such as the figure whose interval it is an end of.
     """
     if value is None:
         return _NONE
     size = abs(value if like is None else like)
+    if unit and _COUNTED.search(unit) and size.is_integer() and float(value).is_integer():
+        return f"{value:.0f}"
     digits = 0 if unit and unit.endswith(_RATE) else 1
     if 0 < size < 10:
         digits = 2 - math.floor(math.log10(size))
@@ -133,7 +137,17 @@ def measured(value: float | None, unit: str, half_width: float | None) -> str:
 def heading(metric: str, unit: str) -> str:
     """Heading of a column of figures, by name or title of the metric: ``max rate/s``."""
     words = metric.replace("_", " ")
-    return f"{words}{_RATE}" if unit.endswith(_RATE) else f"{words} ({unit})"
+    return f"{words}{_RATE}" if unit.endswith(_RATE) else with_unit(words, unit)
+
+
+def with_unit(title: str, unit: str) -> str:
+    """A metric with its unit; the unit alone where that says both: instructions per query."""
+    return unit if names(unit, title) else f"{title} ({unit})"
+
+
+def names(unit: str, title: str) -> bool:
+    """Whether a unit says what its metric is: that of instructions, instructions per query."""
+    return unit.startswith(title)
 
 
 def short(unit: str) -> str:

@@ -18,6 +18,7 @@ from leaselab.analysis.comparison.profile import (
 )
 from leaselab.model.procedures.profile import part_title
 from leaselab.model.record import Record
+from leaselab.model.text import some_of
 from leaselab.report.facts import whole_of
 from leaselab.report.listing import amount, signed_amount
 from leaselab.report.width import write_lines, write_table
@@ -188,7 +189,7 @@ def summary(profiles: ProfileDifference) -> str:
     text = f"{what}{amount(whole.before)} {unit} in A, {amount(whole.after)} in B: "
     text += _signed(whole, profiles)
     if whole.before:
-        text += f" ({100 * whole.difference / whole.before:+.1f} %)"
+        text += f" ({100 * whole.difference / whole.before:+z.1f} %)"
     return f"{text}. {growth(profiles)}"
 
 
@@ -223,12 +224,8 @@ def growth(profiles: ProfileDifference) -> str:
 
 def _named(what: str, functions: Sequence[FunctionChange], profiles: ProfileDifference) -> str:
     """Some functions with how much they changed; empty without any."""
-    named = ", ".join(
-        f"{short_name(function.name)} {_signed(function.own, profiles)}"
-        for function in functions[:NAMED]
-    )
-    more = f" and {len(functions) - NAMED} more" if len(functions) > NAMED else ""
-    return f"{what}: {named}{more}." if named else ""
+    named = [f"{short_name(one.name)} {_signed(one.own, profiles)}" for one in functions]
+    return f"{what}: {some_of(named, NAMED)}." if named else ""
 
 
 def notes(profiles: ProfileDifference) -> Iterator[str]:

@@ -56,7 +56,7 @@ def counts(review: Review) -> str:
     """How many changes of each kind there are, and of how much."""
     changes = ", ".join(f"{len(review.of(state))} {state.value}" for state in State)
     builds = sum(len(series.points) for series in review.series)
-    return f"{changes}; {len(review.series)} series with {builds} builds"
+    return f"{changes}; {len(review.series)} series with {builds} build{'s' * (builds != 1)}"
 
 
 def cells(series: Series, change: Change) -> list[str]:

@@ -13,7 +13,7 @@ from leaselab.model.record import Metric, Record
 from leaselab.model.server import server_name
 from leaselab.report.facts import about, factor_words
 from leaselab.report.listing import measured as figure_words
-from leaselab.report.listing import sentence
+from leaselab.report.listing import sentence, with_unit
 from leaselab.report.site.duel import LETTERS, contest_among, duel
 from leaselab.report.site.experiment_charts import Shown, curve_chart, dot_chart, rounds_chart
 from leaselab.report.site.figure import Figure, figure
@@ -42,7 +42,7 @@ def experiment(
     scenarios = list(dict.fromkeys(record.scenario.name for record in records))
     curves = curves_of(records)
     points = _points(records, known, _standings(records, curves))
-    axis = f"{metric.title} ({metric.unit})"
+    axis = with_unit(metric.title, metric.unit)
     labels = [point.label for point in points]
     sampled = profile_parts([*zip(measured, labels, profiles, strict=False)])
     interleaved = first.experiment.interleaved

@@ -42,11 +42,16 @@ def history(
     panels = [drawing.panel(number, *at) for number, at in enumerate([*places][:_PANELS])]
     listed = line.rows[-_LISTED:]
     beside = {
-        metric: (title, json.loads(row["metrics"])[metric][3])
+        metric: (title, metrics[metric][3])
         for row in listed
+        for metrics in (json.loads(row["metrics"] or "{}"),)
         for metric, title in titles_of(row).items()
-        if metric != line.metric
+        if metric != line.metric and metrics[metric][0] is not None
     }
+    rows = [
+        _listed(row, beside, href(row), anchor_words(row, drawing.known))
+        for row in reversed(listed)
+    ]
     context = {
         "line": line,
         "panels": [panel for panel in panels if panel.charts],
@@ -56,10 +61,10 @@ def history(
         "undrawn": max(0, len(places) - _PANELS),
         "others": others,
         "beside": beside,
-        "rows": [
-            _listed(row, beside, href(row), anchor_words(row, drawing.known))
-            for row in reversed(listed)
-        ],
+        "rows": rows,
+        "intervals": any(row["half_width"] is not None for row in rows),
+        "anchored": any(row["against"] for row in rows),
+        "places": len(places) > 1,
         "systems": len({row["release"] for row in listed}) > 1,
         "older": max(0, len(line.rows) - _LISTED),
     }

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from leaselab.analysis.comparison.cost import LEAST_RATIO
 from leaselab.report.site import vega
 
 _DOTTED = 100
@@ -109,6 +111,7 @@ def _layers(
     course: Course, marks: Sequence[Mark], places: Mapping[str, int], x: vega.Spec
 ) -> list[vega.Spec]:
     axis = course.axis
+    y = partial(vega.number, title=axis, scale=_scale(course))
     means = [_mean(point, places) for point in course.points if point["mean"] is not None]
     dropped = {"test": "datum.dropped", "value": vega.ASIDE}
     ends = [
@@ -121,14 +124,14 @@ def _layers(
         vega.layer(
             means if course.exact else [],
             {**stairs, "color": vega.MEASURED},
-            {"x": x, "y": vega.number("mean", axis), "detail": {"field": "alike"}},
+            {"x": x, "y": y("mean"), "detail": {"field": "alike"}},
         ),
         vega.layer(
             list(_dots(course.points[-_DOTTED:], places)),
             {"type": "circle", "size": 18, "opacity": 0.5, "aria": False},
             {
                 "x": x,
-                "y": vega.number("value", axis),
+                "y": y("value"),
                 "color": {"condition": dropped, "value": vega.MEASURED},
             },
         ),
@@ -137,7 +140,7 @@ def _layers(
             vega.lines(2),
             {
                 "x": x,
-                "y": vega.number("low", axis),
+                "y": y("low"),
                 "y2": {"field": "high"},
                 "color": vega.OWN_COLOUR,
             },
@@ -147,7 +150,7 @@ def _layers(
             vega.dots(55),
             {
                 "x": x,
-                "y": vega.number("mean", axis),
+                "y": y("mean"),
                 "color": {"value": vega.MEASURED}
                 if course.exact
                 else vega.looks("state", _legend(means)),
@@ -167,6 +170,19 @@ def _layers(
         *_marks(marks, x),
         *_steps(course.steps, places, x),
     ]
+
+
+def _scale(course: Course) -> vega.Spec:
+    """The scale of figures: of counts, one that does not draw the scatter as a change.
+
+    It spans ten times the least change of instructions that counts, or more.
+    """
+    if not course.exact:
+        return {}
+    values = [point["mean"] for point in course.points if point["mean"] is not None]
+    low, high = min(values), max(values)
+    room = (10 * LEAST_RATIO * high - (high - low)) / 2
+    return {"domainMin": low - room, "domainMax": high + room} if room > 0 else {}
 
 
 def _legend(means: Sequence[vega.Spec]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from leaselab.model.errors import BELIEVED
 from leaselab.model.procedures.cost import COST
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
-from leaselab.report.listing import sentence
+from leaselab.report.listing import sentence, with_unit
 from leaselab.report.review.words import step_words
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.history_chart import Course, Mark, Step, history_chart
@@ -59,7 +59,7 @@ class Line:
 def lines_of(scenario: str, rows: Sequence[Row]) -> list[Line]:
     """The results of one scenario by metric; `rows` are the index's, oldest first."""
     by_metric: dict[str, list[Row]] = {}
-    for row in rows:
+    for row in _in_order(rows):
         by_metric.setdefault(row["metric"], []).append(row)
     lines = []
     for place, (metric, members) in enumerate(by_metric.items()):
@@ -68,6 +68,20 @@ def lines_of(scenario: str, rows: Sequence[Row]) -> list[Line]:
             line = replace(line, name=f"{scenario}, {line.title}", page=f"{scenario}.{metric}")
         lines.append(line)
     return lines
+
+
+def _in_order(rows: Sequence[Row]) -> list[Row]:
+    """Rows as they were measured; those of an experiment, which take turns, by commit date."""
+    taking_turns: dict[str, list[Row]] = {}
+    for row in rows:
+        taking_turns.setdefault(row["experiment"] or row["id"], []).append(row)
+    return [row for group in taking_turns.values() for row in sorted(group, key=_made)]
+
+
+def _made(row: Row) -> tuple[float, str]:
+    """When its commit was made, and when it was measured; packages come first."""
+    made = row["commit_date"]
+    return datetime.fromisoformat(made).timestamp() if made else 0.0, row["started_at"]
 
 
 def titles_of(row: Row) -> dict[str, str]:
@@ -86,7 +100,8 @@ _COLOURED = (
 
 _COUNTED = (
     "Counts are exact: a line leads in steps from each counted commit to the next. A dashed "
-    "line is a commit that does more (red) or less (green), of anything that was counted."
+    "line is a commit that does more (red) or less (green), of anything that was counted. The "
+    "vertical axis spans 1 % or more."
 )
 
 _COUNTS = "A dot is a count. A dashed line is a change of the goal, listed below by its number."
@@ -254,9 +269,7 @@ class Drawing:
 
     @property
     def _axis(self) -> str:
-        if self._line.counted:  # its unit says what it is
-            return self._line.unit
-        return f"{self._line.title} ({self._line.unit})"
+        return with_unit(self._line.title, self._line.unit)
 
     def _point(self, row: Row) -> dict[str, Any]:
         """A point among commits: the ratio to its anchor, where it has one.
@@ -298,10 +311,7 @@ class Drawing:
 
 def _built(rows: Sequence[Row]) -> list[Row]:
     """Those of commits, in the order in which these were made."""
-    return sorted(
-        (row for row in rows if row["commit"] and row["commit_date"]),
-        key=lambda row: (datetime.fromisoformat(row["commit_date"]), row["started_at"]),
-    )
+    return sorted((row for row in rows if row["commit"] and row["commit_date"]), key=_made)
 
 
 def _commit(row: Row) -> str:

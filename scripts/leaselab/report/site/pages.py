@@ -20,7 +20,7 @@ from leaselab.archive.disk import drafted
 from leaselab.model import moment
 from leaselab.model.errors import LeaselabError, internal_fault, usage_error
 from leaselab.model.text import printable_lines
-from leaselab.report.listing import moment_words, number, sentence, short, span
+from leaselab.report.listing import moment_words, names, number, sentence, short, span
 from leaselab.report.site.figure import Figure, script, script_version
 from leaselab.report.site.labels import labelled
 from leaselab.report.site.vega import Spec
@@ -274,6 +274,7 @@ def _environment() -> Environment:
         "short": short,
         "sentence": sentence,
     }
+    made.tests["naming"] = names
     return made
 
 

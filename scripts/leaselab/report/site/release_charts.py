@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leaselab.analysis.comparison.curve import Curve
+from leaselab.report.listing import with_unit
 from leaselab.report.site import vega
 
 _LOGARITHMIC = 10
@@ -27,7 +28,7 @@ def curves_chart(curves: Mapping[str, Curve], name: str) -> vega.Spec:
         for point in curve.points
         if point.value is not None
     ]
-    axis = f"{first.title} ({first.unit})"
+    axis = with_unit(first.title, first.unit)
     places = sorted({point.at for curve in curves.values() for point in curve.points})
     wide = places[0] > 0 and places[-1] / places[0] >= _LOGARITHMIC
     scale: vega.Spec = (

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from leaselab.analysis.history.series import Change, Series, State
+from leaselab.report.listing import with_unit
 from leaselab.report.review.document import review_document
 from leaselab.report.review.review import Review
 from leaselab.report.review.table import cells, counts, notes, parts
@@ -153,7 +154,8 @@ def _note(series: Series) -> str:
 
 def _chart(series: Series) -> vega.Spec:
     """The builds side by side, their levels, and the changes between them."""
-    axis = f"ratio to {series.anchor}" if series.anchor else f"{series.title} ({series.unit})"
+    own = with_unit(series.title, series.unit)
+    axis = f"ratio to {series.anchor}" if series.anchor else own
     ends = {"domain": [0, len(series.points) + 1], "nice": False}
     x = vega.number("place", "builds, oldest first", axis={"tickMinStep": 1}, scale=ends)
     y = vega.number("value", axis)

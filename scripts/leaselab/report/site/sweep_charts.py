@@ -12,7 +12,7 @@ from leaselab.model.procedure import Procedure
 from leaselab.model.record import Metric, Record
 from leaselab.model.trial import WHOLE, Trial
 from leaselab.report.facts import confirming
-from leaselab.report.listing import sentence
+from leaselab.report.listing import sentence, with_unit
 from leaselab.report.site import vega
 
 _PERCENTILES = dict(zip(PERCENTILES, vega.SERIES, strict=False))
@@ -98,7 +98,7 @@ def runs_chart(record: Record) -> vega.Spec | None:
     proofs = [("lower", "passed at", ".0f"), ("upper", "failed at", ".0f")]
     tooltip = vega.tooltip_fields(
         ("run", "run", ""),
-        ("value", f"{figure.title} ({figure.unit})", ".6~g"),
+        ("value", with_unit(figure.title, figure.unit), ".6~g"),
         *(proofs if bracketed else ()),
         ("dropped", "", ""),
     )

@@ -19,8 +19,6 @@ NAMES = 1
 """Columns of `rows` that are words."""
 NAMED = 3
 """System calls in a sentence."""
-NOT_COUNTED = "the kernel's time, waiting, contention and real caches are not"
-"""What no count sees."""
 
 
 def rows(verdict: CostVerdict) -> Iterator[list[str]]:
@@ -136,8 +134,8 @@ def limits_words(verdict: CostVerdict) -> str:
         else f" stand for about {100 * share:.0f} % of the server's CPU time, and"
     )
     return (
-        f"instructions{of} say that the code does more, not how much slower it is; "
-        f"{NOT_COUNTED}"
+        f"instructions{of} say that the code does more, not how much slower it is; they leave "
+        "out the kernel's time, waiting, contention and real caches"
     )
 
 

@@ -11,7 +11,7 @@ from leaselab.model.record import Record
 
 def percent(ratio: float) -> str:
     """A ratio as a change: ``-3.1 %``."""
-    return f"{100 * (ratio - 1):+.1f} %"
+    return f"{100 * (ratio - 1):+z.1f} %"
 
 
 def two_digits(share: float, sign: str = "") -> str:
@@ -25,7 +25,7 @@ def interval_words(ci95: tuple[float, float] | None) -> str:
     if ci95 is None:
         return "-"
     low, high = (100 * (end - 1) for end in ci95)
-    return f"{low:+.1f} to {high:+.1f} %"
+    return f"{low:+z.1f} to {high:+z.1f} %"
 
 
 def change_words(ratio: float, ci95: tuple[float, float] | None) -> str:
