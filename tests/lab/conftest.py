@@ -25,20 +25,20 @@ from leaselab.run.preparation import leased, prepare
 
 HERE = Path(__file__).parent
 ORDER = (
-    "test_faults_machine",
     "test_docker_lab",
     "test_a_session",
     "test_check",
     "test_packaged",
+    "test_cost",
+    "test_faults_engine",
+    "test_commits",
+    "test_lab_down",
+    "test_faults_machine",
     "test_faults_server",
     "test_faults_hosts",
     "test_hold",
-    "test_cost",
-    "test_faults_engine",
     "test_faults_network",
     "test_faults_generator",
-    "test_commits",
-    "test_lab_down",
     "test_faults_database",
     "test_database_apart",
     "test_waits",
@@ -60,9 +60,8 @@ ORDER = (
 )
 """Modules one after the other, so that few deployments serve many tests: what takes the lab
 down comes after those that need it up, then the pipeline, which deploys from a checkout of
-its own.  Those from the databases on are in folder `night`: their servers take minutes to
-deploy, so they run each night and before an issue is closed, and only when that folder is
-named."""
+its own.  Those after `test_lab_down` are in folder `night`: they run each night and before an
+issue is closed, and only when that folder is named."""
 
 
 def pytest_ignore_collect(collection_path, config):

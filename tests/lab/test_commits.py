@@ -10,6 +10,8 @@ from tests.lab.building import BUILD_S, SERVED, begin_endless_build, running_on_
 from tests.lab.commands import complaint, leaselab
 from tests.waiting import until
 
+from leaselab.catalog.checkout import kept_folder
+
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("prepared")]
 
 PROFILE = [
@@ -26,15 +28,22 @@ PERF = "/usr/bin/perf"
 
 @pytest.fixture(scope="module")
 def measured(source, tmp_path_factory):
-    """The folder of results of a commit that does not build and of one with its profile.
+    """The folder of results of a commit with its profile and of one that does not build.
 
     Duels and searches of such commits are those of tests/lab/night.
     """
     results = tmp_path_factory.mktemp("commits") / "results"
-    for name, code in ((source.broken, 5), (source.mended, 0)):
+    for name, code in ((source.mended, 0), (source.broken, 5)):
         done = profile(source, name, results)
         assert done.returncode == code, done.stderr
     return results
+
+
+def result_of(results, outcome):
+    """The result with this outcome."""
+    listed = leaselab("list", "--outcome", outcome, "--results", results, "--json")
+    (row,) = json.loads(listed.stdout)
+    return json.loads(leaselab("show", row["id"], "--results", results, "--json").stdout)
 
 
 def profile(source, name, results):
@@ -44,21 +53,26 @@ def profile(source, name, results):
 
 
 def test_a_commit_that_does_not_build_is_a_result_with_the_compilers_words(source, measured):
-    results = measured
-    listed = leaselab("list", "--outcome", "build-failed", "--results", results, "--json")
-    (row,) = json.loads(listed.stdout)
-    assert row["commit"] == source.broken
-    document = json.loads(leaselab("show", row["id"], "--results", results, "--json").stdout)
+    document = result_of(measured, "build-failed")
+    assert document["servers"]["server"]["commit"] == source.broken
     (reason,) = document["reasons"]
     assert "rfc2131.c" in reason["text"]
     assert "error: " in reason["text"]
-    (log,) = results.glob(f"*/*/{row['id']}/build.log.gz")
+    (log,) = measured.glob(f"*/*/{document['id']}/build.log.gz")
     assert b"this is not C" in gzip.decompress(log.read_bytes())
-    assert leaselab("dev", "archive", "verify", "--results", results).returncode == 0
+    assert leaselab("dev", "archive", "verify", "--results", measured).returncode == 0
+
+
+@pytest.mark.usefixtures("measured")
+def test_what_one_build_installed_on_the_builder_is_not_installed_again_for_the_next():
+    logs = sorted(kept_folder("logs").glob("*-build-*.log"))
+    *earlier, last = ("TASK [build : Install compiler" in log.read_text() for log in logs)
+    assert any(earlier)
+    assert not last
 
 
 def test_a_result_says_what_it_was_built_from_and_how(source, measured):
-    document = json.loads(leaselab("show", "last", "--results", measured, "--json").stdout)
+    document = result_of(measured, "ok")
     server = document["servers"]["server"]
     assert server["commit"] == source.mended
     assert server["package"] is None
@@ -71,14 +85,14 @@ def test_a_result_says_what_it_was_built_from_and_how(source, measured):
     assert build["builder"]["distribution"] == "debian 13"
     assert "libc6" in build["runtime_packages"]
     assert server["version"] == build["source"]["described"].removeprefix("v")
-    shown = leaselab("show", "--all", "last", "--results", measured).stdout
+    shown = leaselab("show", "--all", document["id"], "--results", measured).stdout
     line = rf"\bcommit +{source.mended}, 2026-11-01, Mend it$"
     assert re.search(line, shown, re.MULTILINE)
 
 
 def test_where_cpu_time_goes_is_sampled_in_the_local_lab(measured):
     """Half of it or more in the program itself, with whole stacks; nothing is lost."""
-    document = json.loads(leaselab("show", "last", "--results", measured, "--json").stdout)
+    document = result_of(measured, "ok")
     (round_,) = document["rounds"]
     (place,) = measured.glob(f"*/*/{document['id']}")
     text = gzip.decompress((place / round_["files"]["stacks"]).read_bytes()).decode()

@@ -60,7 +60,7 @@ GROUPS = {
     ),
     "Compare": (
         Command("compare", "say whether server B is slower than server A; exit code 1 if so"),
-        Command("cost", "count what a commit costs more than the one before; without Docker"),
+        Command("cost", "count what a commit costs more than its branch point; without Docker"),
         Command("check", "check the policy of a repository, leaselab.yml", "policy"),
         Command("bisect", "find the commit that made a server slower; exit code 1 if one did"),
         Command("review", "detect performance changes in the archive"),

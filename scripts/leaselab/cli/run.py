@@ -34,6 +34,7 @@ from leaselab.model.errors import Outcome, unknown, usage_error
 from leaselab.model.record import Record
 from leaselab.model.scenario import Scenario
 from leaselab.model.source import Commit
+from leaselab.model.text import some_of
 from leaselab.report.by_server import by_server_document, print_by_server
 from leaselab.report.matrix import document, print_table
 from leaselab.run.experiment import Ended
@@ -271,8 +272,7 @@ def _anchored(
 
 def _purpose(command: str, tasks: Sequence[Task]) -> str:
     """The public purpose of the lease: the first task, and the number of further ones."""
-    more = f" and {len(tasks) - 1} more" if len(tasks) > 1 else ""
-    return f"{command} {tasks[0]}{more}"
+    return f"{command} {some_of([*map(str, tasks)], 1)}"
 
 
 def _show(records: Sequence[Record], *, servers: bool, as_json: bool) -> None:

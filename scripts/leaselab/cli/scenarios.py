@@ -16,6 +16,7 @@ from leaselab.measure.generators import check_fits
 from leaselab.model.errors import LeaselabError, unknown, usage_error
 from leaselab.model.procedure import WHERE
 from leaselab.model.scenario import Scenario
+from leaselab.model.text import some_of
 from leaselab.report.width import write_lines
 
 PARAMETERS = "--parameters"
@@ -59,7 +60,7 @@ def print_scenario(name: str, parameters: str, generator: str | None, *, as_json
     check_fits(scenario, procedure)
     document = msgspec.to_builtins({"scenario": scenario, "procedure": procedure})
     if as_json:
-        print_json(document)
+        print_json({**document, "partners": scenario.partners})
         return
     document["scenario"]["server"].pop("defaulted")  # its values are among the options
     for title, values in document.items():
@@ -95,8 +96,7 @@ def _grouped(scenarios: Sequence[Scenario], *, whole: bool) -> Iterator[str]:
                 width = max(map(len, names))
                 yield from (f"    {each.name:{width}}  {_row(each, ())[-1]}" for each in family)
             else:
-                more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-                yield f"    {', '.join(names[:_NAMED])}{more}"
+                yield f"    {some_of(names, _NAMED)}"
         yield ""
     if not whole:
         yield "All of a server, with what each sets: `leaselab list --scenarios --server NAME`"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -33,22 +34,26 @@ def build_commit(
 
     `files` is the tar of its files; `leaselab watch` finds the build under way in `store`.
     `layout` is the seed of the order in which functions are linked; 0 for the linker's own.
-    Unless `full`, the playbook is skipped where the builder is as it was and the artifact kept.
-    Returns the key of the artifact.
+    Unless `full`, what the builder has kept since it was prepared is not done again: the
+    playbook is skipped where the artifact is there, and its preparation where it has built
+    another commit so.  Returns the key of the artifact.
     """
-    source = {
-        "server": server,
-        "commit": asdict(commit),
-        "files": str(files),
-        "layout": layout,
-    }
     root, inventory = checkout_root(), bench.inventory
-    asked = deployment.digest(server, asdict(_nameless(commit)), layout)
+    alike = f"{server}-{layout}-"
+    asked = alike + deployment.digest(asdict(_nameless(commit)))
+    made: Mapping[str, str] = {}
     if not full and (record := deployment.read_deployment(root, inventory.bench)):
         made = record.builds.get(deployment.builder_state(inventory), {})
         if (key := made.get(asked)) and _is_kept_of(key, commit):
             say(f"{server} {commit.name}: built as it was")
             return key
+    source = {
+        "server": server,
+        "commit": asdict(commit),
+        "files": str(files),
+        "layout": layout,
+        "prepared": any(known.startswith(alike) for known in made),
+    }
     place = store.build_place(inventory.bench)
     place.parent.mkdir(parents=True, exist_ok=True)
     builder = inventory.only(BUILDER_GROUP).access
@@ -57,7 +62,8 @@ def build_commit(
         closing(BuildFollower(builder, server, commit.hash, feed)) as follower,
     ):
         chosen = {"leaselab_source": source}
-        stats = play("build", inventory, chosen, bench.lease, follower.event)
+        titles = {"build": f"building {server} {commit.name}"}
+        stats = play("build", inventory, chosen, bench.lease, follower.event, titles=titles)
     key = str(stats.custom["build"]["key"])
     if record := deployment.read_deployment(root, inventory.bench):
         state = deployment.builder_state(inventory)

@@ -217,7 +217,6 @@ _TITLES = {
     "lab_up": "bringing the local lab up",
     "take": "installing the bench lock",
     "provision": "preparing the hosts",
-    "build": "building the commit",
     "deploy": "deploying the server",
     "tune": "tuning hosts and database",
     "retune": "tuning the hosts as their inventory says",
@@ -230,14 +229,16 @@ def play(
     variables: Mapping[str, Any],
     lease: Lease | None,
     on_event: Callable[[Event], None] = lambda _: None,
+    *,
+    titles: Mapping[str, str] = _TITLES,
 ) -> PlaybookStats:
     """Run one playbook or several, and print the purpose and duration of each.
 
-    Changes are in its log.  `lease` is renewed meanwhile, and proves to the playbooks that this
-    command holds the bench; None where the bench cannot be leased: a lab that is down, a
-    generator without a lock.
+    `titles` are the purposes by the playbooks' names.  Changes are in its log.  `lease` is
+    renewed meanwhile, and proves to the playbooks that this command holds the bench; None where
+    the bench cannot be leased: a lab that is down, a generator without a lock.
     """
-    phases = Phases()
+    phases = Phases(titles)
 
     def show(event: Event) -> None:
         on_event(event)
@@ -256,7 +257,8 @@ class Phases:
     A screen gets one line for all of a call.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, titles: Mapping[str, str] = _TITLES) -> None:
+        self._titles = titles
         self._names: list[str] = []
         self._began = 0.0
         self._changes = 0
@@ -269,14 +271,14 @@ class Phases:
             if not self._names:
                 self._began, self._changes = time.monotonic(), 0
             self._names.append(event["name"])
-            _say_begin(_TITLES[event["name"]])
+            _say_begin(self._titles[event["name"]])
         elif event["event"] == "changed":
             self._changes += 1
 
     def end(self) -> None:
         """Print the outcome of the playbooks that have ended."""
         if self._names:
-            title = ", ".join(_TITLES[name] for name in self._names)
+            title = ", ".join(self._titles[name] for name in self._names)
             _say_end(title, self._began, self._changes)
         self._names = []
 

@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from leaselab.model.errors import LeaselabError, Outcome, server_broken
 from leaselab.model.record import Record
 from leaselab.model.speech import announce, say
+from leaselab.model.text import some_of
 from leaselab.run.experiment import Ended
 from leaselab.run.record import typed_command
 from leaselab.run.session import Session
 from leaselab.run.task import Task, separate
+
+_SHOWN = 5
+"""Most tasks that are named before they are measured."""
 
 
 class Series:
@@ -54,8 +58,7 @@ class Series:
                 left = []  # there is nothing to compare with it
             why = "" if sequential else separate(left) or None
             if left:
-                names = ", ".join(map(str, left))
-                say(f"{len(left)} to measure: {names}")
+                say(f"{len(left)} to measure: {some_of([*map(str, left)], _SHOWN)}")
                 if why:
                     say(f"one after the other: {why}")
                 self._session.measure(

@@ -14,7 +14,7 @@ from leaselab.archive.store import Store
 from leaselab.catalog.catalogue import Catalogue
 from leaselab.catalog.checkout import checkout_root
 from leaselab.catalog.releases import check_release, of_source, of_suite
-from leaselab.lab.hosts.inventory import PARTNER_GROUP, Inventory
+from leaselab.lab.hosts.inventory import Inventory
 from leaselab.measure.generators import check_fits
 from leaselab.model import moment
 from leaselab.model.bench import Bench
@@ -288,5 +288,4 @@ class Workplace:
 def check_bench(scenario: Scenario, procedure: AnyProcedure, inventory: Inventory) -> None:
     """Raise the usage errors that can be found without access to hosts."""
     check_fits(scenario, procedure)
-    if scenario.needs_partner:
-        inventory.only(PARTNER_GROUP)
+    inventory.check_partners(scenario.partners)
