@@ -1,8 +1,9 @@
 //! A responder, a generator, and the generator's report.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -45,8 +46,29 @@ pub fn first(program: &str) -> Command {
     command
 }
 
-/// A responder that listens: only then does it write its counts.
-pub fn started(mut responder: Command) -> Running {
+/// A responder that listens.
+pub struct Responder {
+    _process: Running,
+    counts: PathBuf,
+}
+
+impl Responder {
+    /// Do something in another thread once it has received a packet.
+    pub fn once_it_receives(&self, then: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+        let counts = self.counts.clone();
+        std::thread::spawn(move || {
+            wait_until("the responder receives a packet", || {
+                let text = std::fs::read(&counts).expect("it writes them whole");
+                let written: Value = serde_json::from_slice(&text).expect("JSON");
+                count(&written, "/received") > 0
+            });
+            then();
+        })
+    }
+}
+
+/// Start a responder and wait until it listens: only then does it write its counts.
+pub fn started(mut responder: Command) -> Responder {
     static NEXT: AtomicU8 = AtomicU8::new(1);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let counts = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("responder-{number}"));
@@ -58,11 +80,11 @@ pub fn started(mut responder: Command) -> Running {
         assert!(ended.is_none(), "the responder: {ended:?}");
         counts.exists()
     });
-    running
+    Responder { _process: running, counts }
 }
 
 /// A responder that listens at the first of some addresses.
-pub fn listening([server, _]: &[String; 2], protocol: &str, faults: &str) -> Running {
+pub fn listening([server, _]: &[String; 2], protocol: &str, faults: &str) -> Responder {
     let mut responder = first(env!("CARGO_BIN_EXE_leaserespond"));
     responder.arg(protocol).args(["--listen", server]).args(faults.split_whitespace());
     started(responder)
@@ -79,7 +101,7 @@ pub fn generator([server, relay]: &[String; 2], protocol: &str) -> Command {
 }
 
 /// A responder that listens, and the generator's command before it, its load left out.
-pub fn before(protocol: &str, faults: &str) -> (Running, Command) {
+pub fn before(protocol: &str, faults: &str) -> (Responder, Command) {
     let addresses = addresses();
     (listening(&addresses, protocol, faults), generator(&addresses, protocol))
 }

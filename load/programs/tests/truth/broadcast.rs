@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use serde_json::Value;
 
-use crate::bench::{Running, count, first, reported, started, sums_up, wait_until};
+use crate::bench::{Responder, count, first, reported, started, sums_up, wait_until};
 use crate::served::Served;
 
 /// Two namespaces with an end of a cable in each; both go with it.
@@ -60,7 +60,7 @@ impl Cable {
     }
 
     /// A responder at the second end.
-    pub fn responder(&self, protocol: &str, words: &str) -> Running {
+    pub fn responder(&self, protocol: &str, words: &str) -> Responder {
         let mut responder = self.at(1, env!("CARGO_BIN_EXE_leaserespond"));
         responder.args([protocol, "--interface", "cable"]);
         responder.args(words.split_whitespace());
@@ -132,14 +132,12 @@ fn clients_are_in_a_vlan_and_in_no_other() {
 fn a_load_that_the_network_ends_is_answered_by_an_error_and_the_next_one_is_whole() {
     let cable = Cable::new();
     let responder = cable.responder("dhcp4", "--listen 198.18.0.10 --on-link frames");
+    let end = cable.0[0].clone();
+    let unplugged =
+        responder.once_it_receives(move || ip(&format!("-n {end} link set cable down")));
     let mut generator = cable.at(0, env!("CARGO_BIN_EXE_leaseload"));
     generator.args(["dhcp4", "--interface", "cable"]);
     let mut served = Served::of(cable.0.clone(), responder, generator);
-    let end = cable.0[0].clone();
-    let unplugged = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(500));
-        ip(&format!("-n {end} link set cable down"));
-    });
     let answer = served.answer(b"--rate 500 --seconds 3");
     assert!(answer["error"].as_str().is_some_and(|why| why.contains("down")), "{answer}");
     unplugged.join().unwrap();

@@ -128,8 +128,9 @@ fn an_interrupt_ends_the_load_with_its_report() {
     let mut generator = Command::new(env!("CARGO_BIN_EXE_leaseload"));
     generator.args(["dhcp4", "--interface", "lo", "--server", &server, "--relay", &relay]);
     generator.args(["--rate", "100", "--seconds", "60"]).stdout(Stdio::piped());
+    let silent = std::net::UdpSocket::bind((server.as_str(), 67)).expect("nobody else has it");
     let mut running = generator.spawn().expect("built");
-    std::thread::sleep(std::time::Duration::from_millis(800));
+    silent.recv(&mut [0; 2048]).expect("a packet");
     let interrupt = Command::new("kill").args(["-INT", &running.id().to_string()]).status();
     assert!(interrupt.expect("kill").success());
     let mut text = String::new();

@@ -5,13 +5,15 @@ use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::bench::{Running, addresses, count, generator, listening, sums_up, time};
+use crate::bench::{
+    Responder, Running, addresses, count, generator, listening, sums_up, time,
+};
 
 /// A generator that reads loads, and a responder before it.
 pub struct Served {
     /// Of both.
     pub addresses: [String; 2],
-    responder: Option<Running>,
+    responder: Option<Responder>,
     process: Running,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
@@ -28,7 +30,7 @@ impl Served {
     }
 
     /// A responder, and a generator's command, its loads left out.
-    pub fn of(addresses: [String; 2], responder: Running, mut generator: Command) -> Self {
+    pub fn of(addresses: [String; 2], responder: Responder, mut generator: Command) -> Self {
         generator.arg("--serve").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = generator.spawn().expect("built");
         let (input, output) =
@@ -118,11 +120,13 @@ fn replies_to_an_earlier_load_are_counted_apart() {
 fn a_signal_ends_it_with_the_report_of_its_load() {
     let mut served = Served::new("", "--seconds 60");
     let id = served.process.0.id().to_string();
-    std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(500));
-        std::process::Command::new("kill").args(["-INT", &id]).status()
+    let responder = served.responder.as_ref().expect("it is there");
+    let interrupt = responder.once_it_receives(move || {
+        let status = Command::new("kill").args(["-INT", &id]).status();
+        assert!(status.expect("kill").success());
     });
     let report = served.answer(b"--rate 100");
+    interrupt.join().unwrap();
     assert_eq!(report["ended"], "interrupted");
     // Its input is still open.
     assert_eq!(served.process.0.wait().unwrap().code(), Some(0));

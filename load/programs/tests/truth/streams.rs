@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
-use crate::bench::{Running, addresses, count, generator, listening, reported, sums_up, time};
+use crate::bench::{
+    Responder, addresses, count, generator, listening, reported, sums_up, time,
+};
 use crate::served::Served;
 
 const TLS: &str = "--tls-port 853 --https-port 443";
@@ -39,7 +41,7 @@ impl Drop for Kept {
 
 /// A responder that listens, the generator's command before it without its load, and the query
 /// file.
-fn before(transport: &str, faults: &str) -> (Running, Command, Kept) {
+fn before(transport: &str, faults: &str) -> (Responder, Command, Kept) {
     let addresses = addresses();
     let running = listening(&addresses, "dns", &format!("{TLS} {faults}"));
     let (generator, queries) = asking(&addresses, transport);
