@@ -23,7 +23,7 @@ from leaselab.model.errors import IN_USE
 
 pytestmark = pytest.mark.lab
 
-SCENARIO = "v6-dnsmasq-file"
+SCENARIO = "responder-v4-capped"
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_an_interrupt_frees_the_bench_stops_the_server_and_can_be_resumed(
     assert code == 130, last
     (running,) = results.glob(".running/*/")
     assert last == f"leaselab: interrupted; go on with: ./leaselab resume {running.name}"
-    assert on_host("server", "pgrep -x dnsmasq || echo none") == "none\n"
+    assert on_host("server", "pgrep -x leaserespond || echo none") == "none\n"
     lock = json.loads(on_host("generator", "/opt/leaselab/bench-lock status"))
     assert lock["owner"] is None
     resumed(results)

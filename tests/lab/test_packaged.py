@@ -3,6 +3,7 @@
 import contextlib
 import json
 import re
+from itertools import groupby
 
 import pytest
 from tests.lab.commands import leaselab, pinned_keys, trials_of
@@ -16,18 +17,13 @@ def test_scenarios_of_one_command_take_turns_and_are_points_of_one_experiment(
     """Kea is deployed by the tests before; the other server is deployed for those after."""
     first, second = names = ("v4-memfile", "v6-dnsmasq-file")
     bench_of(first)
-    quick = [
-        "--set=rounds=2",
-        "--set=trial_s=1",
-        "--set=wait_s=0.5",
-        "--set=late_s=0.25",
-        "--set=relative_width=0.5",
-    ]
-    quick += ["--set=warm_up_s=0", "--set=confirm_s=0"]
+    load = ["--procedure=fixed-load", "--set=rate=200", "--set=duration_s=2"]
+    quick = [*load, "--set=rounds=2", "--set=wait_s=0.5", "--set=late_s=0.25"]
     done = leaselab("run", *names, *quick, "--results", results)
     assert done.returncode == 0, done.stderr
     assert f"{first}: deployed as it was" in done.stderr
-    turns = re.findall(r"^(\S+): run (\d)/2: max rate ", done.stderr, re.MULTILINE)
+    lines = re.findall(r"^(\S+): run (\d)/2: ", done.stderr, re.MULTILINE)
+    turns = [turn for turn, _ in groupby(lines)]
     assert turns == [(first, "1"), (second, "1"), (second, "2"), (first, "2")]
     rows = json.loads(leaselab("list", "--results", results, "--json").stdout)
     shown = [leaselab("show", row["id"], "--results", results, "--json") for row in rows]

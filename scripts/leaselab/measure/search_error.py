@@ -206,8 +206,9 @@ def runs_apart(rates: Sequence[float]) -> SearchError:
         where="sweep",
         found=f"max rates from {min(rates):.0f}/s to {max(rates):.0f}/s",
         wanted="runs of one server on one machine",
-        todo="look at the trials: the server may have two speeds, or stay slow after an "
-        "overload; or at other load on the hosts",
+        todo="measure again (`leaselab rerun`) without other load on the hosts; if it happens "
+        "again, look at the trials: the server may have two speeds, or stay slow after an "
+        "overload",
     )
 
 
