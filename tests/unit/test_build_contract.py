@@ -63,7 +63,7 @@ def test_a_recipe_gets_what_it_asks_for_and_its_phases_are_timed_whatever_it_pri
     builder.recipe(f"echo {words}; {odd}; head -c 300000 /dev/zero; sleep 2; {GOOD}")
     seconds = made(builder("build"))["seconds"]
     assert set(seconds) == {"configure", "make", "install", "total"}
-    assert seconds["configure"] < 2 <= seconds["make"] <= seconds["total"]
+    assert 2 <= seconds["make"] <= seconds["total"] - seconds["configure"]
     prefix, flags, jobs, described = builder.log().split("\n")[0].split()
     assert (prefix, flags, described) == (builder.prefix, "-O2", "v1")
     assert int(jobs) >= 1

@@ -39,7 +39,7 @@ from leaselab.model.errors import Outcome, invalid_measurement
 from leaselab.model.observation import Sampled
 from leaselab.report.export.markdown import markdown_of_profiles
 from leaselab.report.profile import growth, print_profile, rows, summary
-from leaselab.report.site.profile import flames
+from leaselab.report.site.profile import flames, profile_parts
 from leaselab.report.site.site import write_site
 
 ROLES = Path(__file__).parents[2] / "roles"
@@ -298,6 +298,20 @@ def test_the_page_of_the_experiment_has_the_table_and_the_flame_graph(two, tmp_p
     # Its figures are of sampled servers: none is the best.
     assert ">best<" not in text
     assert "to the best" not in text
+
+
+def test_points_are_compared_with_the_first_that_does_the_same_work(two):
+    store, queries = two
+    asked = queries[0].scenario.transaction
+    scenario = replace(queries[0].scenario, transaction=replace(asked, name="update"))
+    others = [replace(record, scenario=scenario) for record in queries]
+    points = [
+        (record, f"{record.scenario.transaction.name} {letter}", read(store, record))
+        for letter, *pair in zip("AB", queries, others, strict=True)
+        for record in pair
+    ]
+    titles = [part.title for part in profile_parts(points)]
+    assert titles == [f"A: {name} A; B: {name} B" for name in (asked.name, "update")]
 
 
 def test_the_function_that_grew_is_first_and_its_box_above_its_caller_is_as_wide(two):

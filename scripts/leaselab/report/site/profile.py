@@ -59,15 +59,24 @@ class ProfilePart:
 def profile_parts(
     points: Sequence[tuple[Record, str, Sequence[Spent]]],
 ) -> list[ProfilePart]:
-    """Compare each point that has a profile with the first: records, labels, rounds."""
-    known = [point for point in points if point[2]]
-    parts = []
-    for place, (record, label, spent) in enumerate(known[1:], start=1):
-        first, first_label, first_spent = known[0]
+    """Compare each point that has a profile with the first of its kind of transaction.
+
+    Points are records, labels, and what rounds were spent on.
+    """
+    firsts: dict[str, tuple[Record, str, Sequence[Spent]]] = {}
+    parts: list[ProfilePart] = []
+    for point in points:
+        record, label, spent = point
+        if not spent:
+            continue
+        base = firsts.setdefault(record.scenario.transaction.name, point)
+        if base is point:
+            continue
+        first, first_label, first_spent = base
         made = difference(first, record, first_spent, spent)
         if made is not None:
             title = f"A: {first_label}; B: {label}"
-            name = "flames" if place == 1 else f"flames-{place}"
+            name = f"flames-{len(parts) + 1}" if parts else "flames"
             said, tables, remarks = (
                 "",
                 [Table("", headings(made), [*rows(made)])],
