@@ -25,7 +25,7 @@ from leaselab.report.facts import confirmation_words, facts, shown_where, steps_
 from leaselab.report.listing import aligned, measured, number, span
 from leaselab.report.profile import Table, counted_table, spent_tables
 from leaselab.report.units import in_shown_units
-from leaselab.report.width import folded
+from leaselab.report.width import folded, left_out
 
 _NONE = "-"
 CPU = "cpu_us"
@@ -106,8 +106,7 @@ class _Shape:
             style = "dim" if dim and dim[place] else ""
             yield Text(text, style=style, no_wrap=True)
         if fit < len(columns):
-            names_out = ", ".join(title for title, *_ in columns[fit:])
-            yield _indented(f"not shown at this width: {names_out}", style="dim")
+            yield _indented(left_out(title for title, *_ in columns[fit:]), style="dim")
 
     def fields(self, lines: Iterable[tuple[str, str]]) -> Iterator[RenderableType]:
         """Labels and their words, which are folded where a terminal is narrow."""

@@ -31,20 +31,28 @@ def write_table(
     """Write a table as `aligned` has it.
 
     On a narrow terminal, columns with the headings in `spare` are left out, in this order, and
-    if that does not do, each cell has a line.
+    named below; if that does not do, each cell has a line.
     """
     rows: Sequence[Sequence[str]] = [*body]
     width = columns(stream)
     lines = [*aligned(headings, rows, names)]
+    whole, out = (headings, rows), list[str]()
     while width and max(map(len, lines)) > width + 1:  # that is the line's end
         if not spare:
-            lines = [*_blocks(headings, rows, width)]
+            lines, out = [*_blocks(*whole, width)], []
             break
+        out.append(spare[0])
         left, spare = headings.index(spare[0]), spare[1:]
         headings, *rows = [_without(row, left) for row in (headings, *rows)]
         names -= left < names
         lines = [*aligned(headings, rows, names)]
     stream.writelines(lines)
+    write_lines(stream, [left_out(out)] if out else [])
+
+
+def left_out(headings: Iterable[str]) -> str:
+    """A line for columns that a narrow terminal lacks."""
+    return f"not shown at this width: {', '.join(headings)}"
 
 
 def _without(row: Sequence[str], place: int) -> list[str]:
