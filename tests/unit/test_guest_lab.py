@@ -54,12 +54,12 @@ def test_only_what_is_measured_is_on_the_test_network():
     }
 
 
-@pytest.mark.parametrize("cpus", ["0-1", "0-3", "2,5"])
-def test_the_generator_shares_its_processor_with_nobody(cpus):
-    generator, *others = (
-        machines(cpus)[at]["cpus"] for at in ("b-generator", "a-builder", "c-server")
-    )
-    assert generator not in others
+@pytest.mark.parametrize(("cpus", "every"), [("0-1", "0,1"), ("0-2", "0,1,2"), ("2,5", "2,5")])
+def test_the_generator_shares_its_processor_with_no_server_and_a_builder_has_all(cpus, every):
+    made = machines(cpus)
+    assert made["b-generator"]["cpus"] == every[-1]
+    assert made["c-server"]["cpus"] == every[0]
+    assert made["a-builder"]["cpus"] == every
 
 
 def test_one_processor_is_everybodys_and_a_chosen_one_is_taken():

@@ -70,7 +70,12 @@ def _cpus(text: str) -> list[int]:
 
 
 def _default_cpu(part: str, cpus: list[int]) -> str:
-    """Return one processor: the generator shares none with a server where there are two."""
+    """Return one processor: the generator shares none with a server where there are two.
+
+    A builder works between measurements, never during one: it has all of them.
+    """
+    if part == "builder":
+        return ",".join(map(str, cpus))
     if part == "dhcp_generator":
         return str(cpus[-1])
     others = cpus[:-1] or cpus
