@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from leaselab.inputs.dhcpd.reader import Node, Reader
+from leaselab.inputs.dhcpd.reader import KNOWN, Node, Reader
 from leaselab.inputs.dhcpd.statements import Statement, wrong
 
 _IF = re.compile(r"\A(?:else\s+)?(?:els)?if(?![\w-])", re.IGNORECASE)
@@ -14,6 +14,7 @@ _PLACES = ("group", "shared-network", "subnet", "pool")
 _CHAINED = ("if", "elsif", "else")
 _RULES = {"booting": "", "unknown-clients": "deny unknown-clients "}
 """Rules that a condition has, and how the names of their classes begin."""
+_OF_UNKNOWN = {Node("not", (KNOWN,)), Node("unless", (KNOWN,))}
 
 
 class Condition(NamedTuple):
@@ -21,7 +22,8 @@ class Condition(NamedTuple):
 
     statement: Statement
     """Named as its class; in it is a rule on booting where that holds everywhere."""
-    test: Node
+    test: Node | None
+    """None where it holds for all clients without a reservation."""
     is_of_unknown: bool
     """Whether clients with a reservation do come."""
 
@@ -33,12 +35,17 @@ def ruled(
 
     Those at the top that have clients ignored need no rule: they hold for reservations, too.
     """
-    rules, held = list[Statement](), list(_conditions(statements, reader, ()))
-    for number, one in enumerate(held):
-        if one.is_of_unknown or not is_top:
-            held[number] = one._replace(statement=one.statement._replace(inner=()))
-            words = ("deny", "members", "of", *one.statement.words)
-            rules.append(one.statement._replace(words=words, inner=None))
+    rules, held = list[Statement](), list[Condition]()
+    for one in _conditions(statements, reader, ()):
+        words = ("deny", "members", "of", *one.statement.words)
+        if one.test is None:
+            words = ("deny", "unknown-clients")
+        elif one.is_of_unknown or not is_top:
+            held.append(one._replace(statement=one.statement._replace(inner=())))
+        else:
+            held.append(one)
+            continue
+        rules.append(one.statement._replace(words=words, inner=None))
     made: list[Statement] = []
     for place in statements:
         inner = place.inner
@@ -76,7 +83,14 @@ def _conditions(
             if rules and rules[-1].name in ("deny", "ignore"):
                 name = f"{begin}if {' and '.join(each for each, _ in held)}"
                 statement = one._replace(words=(name,), inner=(rules[-1],))
-                test = Node("and", tuple(node for _, node in held))
-                yield Condition(statement, test, bool(begin))
+                yield Condition(statement, *_test((node for _, node in held), bool(begin)))
         yield from _conditions(one.inner or (), reader, held)
         before += own
+
+
+def _test(nodes: Iterable[Node], is_of_unknown: bool) -> tuple[Node | None, bool]:
+    """Return what a packet has to be for all of some conditions, and whom they are for."""
+    parts = [part for node in nodes for part in (node.parts if node.kind == "and" else (node,))]
+    asked = [part for part in parts if part not in _OF_UNKNOWN]
+    is_of_unknown |= len(asked) < len(parts)
+    return (None if is_of_unknown and not asked else Node("and", tuple(asked))), is_of_unknown

@@ -68,6 +68,8 @@ class Node(NamedTuple):
 
 
 _UNKNOWN = Node("unknown")
+KNOWN = Node("known")
+"""That the client has a reservation; no packet says it, and dhcpd has no classes by it."""
 
 
 class Reader:
@@ -171,6 +173,8 @@ class Reader:
 
 
 def _constant(token: str) -> Node:
+    if token.lower() == "known":
+        return KNOWN
     if (number := number_of(token)) is not None:
         return Node("number", number=number)
     data = bytes_of(token)
