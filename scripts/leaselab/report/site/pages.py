@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,7 +32,6 @@ _ASSETS = "assets"
 _CHARTS = "charts.js"
 _SHARED = ("leaselab.css", "leaselab.js", "compare.js", "icon.svg")
 _PART = 60
-_BETWEEN_GROUPS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
 """Characters from which on a part of a chart is written once."""
 _CAN_BE_TEXT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028"}
 
@@ -286,14 +284,10 @@ def _minute(text: str) -> str:
 
 
 def _shown(value: object) -> object:
-    """A value as a page has it: of a text only letters, none that reorders the others.
-
-    Its numbers do not break between groups of digits.
-    """
-    if not isinstance(value, str):
-        return value
-    text = _BETWEEN_GROUPS.sub("\N{NO-BREAK SPACE}", printable_lines(value))
-    return Markup(text) if isinstance(value, Markup) else text  # noqa: S704  (it was before)
+    """A value as a page has it: of a text only letters, none that reorders the others."""
+    if isinstance(value, Markup):
+        return Markup(printable_lines(value))  # noqa: S704  (it was markup before)
+    return printable_lines(value) if isinstance(value, str) else value
 
 
 def _replace(path: Path, text: str) -> None:
