@@ -126,8 +126,11 @@ def _keep_limited(other, pid, size):
         os.setresuid(*map(int, ids["Uid:"]))
         before = resource.prlimit(pid, of_files)
         resource.prlimit(pid, of_files, (size, before[1]))
-        other.send(LIMITED)
-        other.recv(1)
-        resource.prlimit(pid, of_files, before)
     except OSError as error:
         other.send(str(error).encode())
+        return
+    try:  # the other may end at any moment from here on
+        other.send(LIMITED)
+        other.recv(1)
+    finally:
+        resource.prlimit(pid, of_files, before)
