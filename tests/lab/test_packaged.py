@@ -92,6 +92,7 @@ def user(on_host):
         yield USER
 
 
+@pytest.mark.parametrize("scenario", ["responder-v4-capped"])
 def test_a_user_with_sudo_measures_over_a_jump_host(
     user, on_host, bench_file, results, tmp_path
 ):
