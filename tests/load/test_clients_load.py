@@ -178,12 +178,15 @@ def test_each_field_of_a_report_is_read(network, tmp_path):
     ):
         late = {"after_traffic": 40, "early_mean_s": 1e-3, "early_spread_s": 1e-3}
         queued = {word: {**kind, **late} for word, kind in report["kinds"].items()}
+        ways = report.get("connections")
+        closed = {"connections": ways and {**ways, "closed": 1, "error": "reset"}}
         for others, load in (
             ({}, Load(150, 2)),
             ({}, Load(150, 2, counts=(150, 150))),
             ({}, Load(0, 9, at_once=300)),
             ({"starved": 1, "ended": "failed"}, Load(150, 2)),
             ({**late, "kinds": queued}, Load(150, 2)),
+            (closed, Load(150, 2)),
         ):
             document = {**report, **others}
             plain = comes_to(report, document, load)
