@@ -11,7 +11,7 @@ disk = contract_fixture("contract", "leaselab_contract.disk")
 
 
 def test_a_limit_ends_with_its_operation_even_if_that_is_killed_as_it_begins(disk):
-    """Nobody hears that the files are limited."""
+    """The operation ends before the answer that files are limited."""
     with subprocess.Popen(["sleep", "infinity"]) as server:
         before = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
         here, there = socket.socketpair()

@@ -129,7 +129,7 @@ def _keep_limited(other, pid, size):
     except OSError as error:
         other.send(str(error).encode())
         return
-    try:  # the other may end at any moment from here on
+    try:  # from here on the other may be killed
         other.send(LIMITED)
         other.recv(1)
     finally:

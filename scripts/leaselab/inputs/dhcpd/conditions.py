@@ -15,6 +15,7 @@ _CHAINED = ("if", "elsif", "else")
 _RULES = {"booting": "", "unknown-clients": "deny unknown-clients "}
 """Rules that a condition has, and how the names of their classes begin."""
 _OF_UNKNOWN = {Node("not", (KNOWN,)), Node("unless", (KNOWN,))}
+"""Conditions that hold for clients without a reservation."""
 
 
 class Condition(NamedTuple):
@@ -89,7 +90,10 @@ def _conditions(
 
 
 def _test(nodes: Iterable[Node], is_of_unknown: bool) -> tuple[Node | None, bool]:
-    """Return what a packet has to be for all of some conditions, and whom they are for."""
+    """Return the test of a packet for all conditions, and `is_of_unknown` of `Condition`.
+
+    There is no test where all clients without a reservation meet them.
+    """
     parts = [part for node in nodes for part in (node.parts if node.kind == "and" else (node,))]
     asked = [part for part in parts if part not in _OF_UNKNOWN]
     is_of_unknown |= len(asked) < len(parts)

@@ -69,7 +69,7 @@ class Node(NamedTuple):
 
 _UNKNOWN = Node("unknown")
 KNOWN = Node("known")
-"""That the client has a reservation; no packet says it, and dhcpd has no classes by it."""
+"""That the client has a host declaration; dhcpd looks for it after it has chosen classes."""
 
 
 class Reader:
